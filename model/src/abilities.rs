@@ -1,5 +1,5 @@
-//! What a job needs of its runner: labels, and capabilities of the runner's program. An exclusive runner takes only jobs
-//! that need a label.
+//! The needs of a job: labels, and capabilities of the runner's program. An exclusive runner takes only jobs that need
+//! a label.
 
 use workflow::Scan;
 
@@ -8,12 +8,12 @@ use crate::runner::Runner;
 /// The runner's program can put files of the repository into the folder of a job.
 pub const CHECKOUT: &str = "checkout";
 
-/// What a runner has, or what a job needs of one.
+/// The abilities of a runner, or those that a job needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Abilities {
-    /// The operator gives them.
+    /// Set by the operator.
     pub labels: Vec<String>,
-    /// The runner's program names them when it starts.
+    /// Reported by the runner's program when it starts.
     pub capabilities: Vec<String>,
     /// True for a runner that takes only jobs that need one of its labels. Always false for a job.
     pub exclusive: bool,
@@ -37,7 +37,7 @@ impl Abilities {
         }
     }
 
-    /// What jobs of a scan need. Sorted, so that the same needs are equal.
+    /// The abilities that jobs of a scan need. Sorted, so that equal needs compare as equal.
     pub(crate) fn needed_by(scan: &Scan) -> Self {
         let mut labels = scan.runs_on.clone();
         labels.sort();
@@ -56,7 +56,6 @@ impl Abilities {
             && self.admit(&needed.labels)
     }
 
-    /// An exclusive runner takes only jobs that need a label.
     pub(crate) const fn admit(&self, labels: &[String]) -> bool {
         !self.exclusive || !labels.is_empty()
     }

@@ -14,12 +14,12 @@ pub enum Actor {
     /// The holder of a personal access token.
     Token {
         id: TokenId,
-        /// Its name at that time.
+        /// The name of the token at that time.
         name: String,
     },
     Runner {
         id: RunnerId,
-        /// Its name at that time.
+        /// The name of the runner at that time.
         name: String,
     },
 }

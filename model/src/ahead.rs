@@ -1,23 +1,23 @@
-//! The jobs that have waited longer for the same runners.
+//! The older jobs that wait for the same runners.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{COUNTED_JOBS, NAMED_SCANS};
 use crate::{Abilities, JobId, ScanKey, Timestamp, WorkflowId, World};
 
-/// Older jobs that wait, too. A runner may take any of them first.
+/// Older jobs that also wait. A runner may take each of them first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ahead {
-    /// Counted up to [`COUNTED_JOBS`].
+    /// The number of jobs, counted up to [`COUNTED_JOBS`].
     pub jobs: u64,
     /// Some of their scans.
     pub scans: Vec<ScanKey>,
-    /// Whether these are all of their scans.
+    /// True if `scans` lists all of their scans.
     pub are_all: bool,
 }
 
 impl Ahead {
-    /// Jobs older than `job` whose needs `take` accepts. `time` is the world's.
+    /// Jobs that are older than `job` and whose needs `take` accepts. `time` is the world's time.
     pub(crate) fn of(
         world: &World,
         job: JobId,
@@ -46,7 +46,7 @@ impl Ahead {
                 ahead.are_all = false;
             }
         }
-        // Jobs beyond the limit may belong to other scans.
+        // The uncounted jobs may belong to other scans.
         ahead.are_all &= older.next().is_none();
         ahead
     }

@@ -1,4 +1,4 @@
-//! Since when the triggers of a workflow's scans are active. An activation by itself starts no job.
+//! The start times of the triggers of a workflow's scans. An activation itself starts no job.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ pub struct Armed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmedExpr {
     pub expression: String,
-    /// Only later successes trigger it.
+    /// Only later successes trigger the scan.
     pub since: Order,
-    /// Set only for an expression with `has_news`: after this activation it is evaluated once without a new success,
-    /// so that a new or repaired scan does not wait for one.
+    /// Set only for an expression with `has_news`: after this activation it is evaluated once without a new success, so
+    /// that a new or repaired scan does not wait for a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look: Option<Order>,
 }
@@ -31,12 +31,12 @@ pub struct ArmedCron {
     /// The five fields, as written.
     pub schedule: String,
     pub timezone: String,
-    /// Only slots after this are due.
+    /// Only later slots are due.
     pub since: Timestamp,
 }
 
 impl Armed {
-    /// Applies renames of scans to the expression, so that an expression that only follows a rename is unchanged.
+    /// Applies renames of scans to the expression. So an expression that only follows a rename counts as unchanged.
     fn renamed(&self, definition: &Workflow) -> Self {
         let mut renamed = self.clone();
         if let Some(expr) = &mut renamed.expr {
@@ -50,8 +50,8 @@ impl Armed {
     }
 }
 
-/// The triggers of a definition that becomes active now. An unchanged schedule or expression keeps its start. A new or
-/// changed one starts now (design section 4). `replaced` is the definition until now.
+/// The triggers of a definition that becomes active now. An unchanged schedule or expression keeps its start; a new or
+/// changed trigger starts now (design section 4). `replaced` is the previous definition.
 pub(crate) fn arm(
     before: Option<&BTreeMap<ScanName, Armed>>,
     replaced: Option<&Workflow>,

@@ -1,5 +1,5 @@
-//! The audit log's view of a decision: one action for each thing that it makes, changes or removes. An action names
-//! the thing and never its value.
+//! Converts a decision to actions of the audit log: one action for each thing that it creates, changes or removes. An
+//! action contains the name of the thing, but never its value.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use crate::{JobId, ProjectId, Reason, Scopes, SourceName, Timestamp};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal),* $(,)?) => {
-        /// What was done.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum AuditKind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)*
@@ -58,7 +57,7 @@ kinds! {
     SecretSet = "secret_set",
     SecretDeleted = "secret_deleted",
     JobDispatched = "job_dispatched",
-    /// A retry or a trigger made a job.
+    /// A retry or a trigger created a job.
     JobScheduled = "job_scheduled",
     JobCancelled = "job_cancelled",
     /// A job ended without a person's cancellation.
@@ -81,7 +80,7 @@ impl AuditKind {
     }
 }
 
-/// One thing that was made, changed or removed. It has the fields that its kind needs.
+/// One thing that was created, changed or removed, with the fields that its kind needs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditAction {
     pub kind: AuditKind,
@@ -111,7 +110,7 @@ pub struct AuditAction {
     /// The text of a suspension or resumption, the code of the reason why a job ended, or the approved commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// How often, if one action stands for several.
+    /// How often it happened, if one action stands for several events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }
@@ -139,7 +138,7 @@ impl AuditAction {
         Self::new(AuditKind::SourceSynced).name(source.as_str())
     }
 
-    /// The link is in no record.
+    /// A sign-in link was created. No record contains it.
     pub fn sign_in_link_created(expires_at: Timestamp) -> Self {
         Self {
             expires_at: Some(expires_at),
@@ -194,14 +193,14 @@ fn cut(text: &str) -> String {
     text.chars().take(AUDIT_TEXT_CHARS).collect()
 }
 
-/// The actions of a person's decision, in the order of its changes. `world` is the world before the decision, and
-/// `now` is its time. Housekeeping is no action: removed expired records, counters and histories.
+/// The actions of a person's decision, in the order of its changes. `world` is the world before the decision, and `now`
+/// is its time. Housekeeping changes (expired records, counters, histories) are no actions.
 pub fn actions(world: &World, now: Timestamp, changes: &[Change]) -> Vec<AuditAction> {
     let is_removed = |token| {
         let mut changes = changes.iter();
         changes.any(|change| matches!(change, Change::TokenRemoved(id) if *id == token))
     };
-    // Sessions end with their token: one action.
+    // Sessions end with their token, which counts as one action.
     let counts =
         |change: &&Change| !matches!(change, Change::SessionRemoved(it) if is_removed(it.token));
     let of_change = |change| of_change(world, now, change);
@@ -276,14 +275,14 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
             })
         }
         Change::Source(source) => of_source(world, source),
-        // Workflows follow the repositories, and runners register themselves.
+        // Pushes change workflows, and runners register themselves, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
         | Change::Revision(..)
         | Change::Runner(_)
         // A registration token is used by a runner, or has expired.
         | Change::RegistrationRemoved(_)
-        // They accompany other changes.
+        // These accompany other changes.
         | Change::RevisionRead(_)
         | Change::Head(_)
         | Change::Digests(_)
@@ -305,7 +304,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
     action.into_iter().collect()
 }
 
-/// Sources follow the configuration and the repositories. A person only approves a tip.
+/// Sources follow the configuration and the repositories. A person can only approve a tip.
 fn of_source(world: &World, source: &Source) -> Option<AuditAction> {
     let before = world.source(&source.name).and_then(|before| before.removal);
     let is_approved = source.removal == Some(Removal::Approved) && before != source.removal;
@@ -357,7 +356,7 @@ fn of_secrets(world: &World, after: &ProjectSecrets) -> Vec<AuditAction> {
     )
 }
 
-/// Values that have another version, and values that are gone.
+/// The values whose version has changed, and the removed values.
 fn of_values<V>(
     world: &World,
     project: ProjectId,
@@ -389,7 +388,7 @@ fn of_job(world: &World, job: &Job) -> Option<AuditAction> {
                 AuditKind::JobScheduled
             }
         },
-        // The record of a finished job changes with its artifacts, and workers report on running ones.
+        // The record of a finished job changes with its artifacts, and the record of a running job with its worker's reports.
         (true, Some(_)) | (false, None) => return None,
         (false, Some(end)) if end.reason == Reason::CancelledByUser => AuditKind::JobCancelled,
         (false, Some(end)) => {

@@ -1,4 +1,4 @@
-//! Blobs: files that users keep in a project. Paths, records, and conditions for replacing a blob.
+//! Blobs: files that users store in a project. Paths, records, and conditions for replacing a blob.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use thiserror::Error;
 use crate::limits::{BLOB_PATH_BYTES, BLOB_PATH_SEGMENTS};
 use crate::{Actor, BlobLinkId, ProjectId, Scope, Timestamp, TokenHash, TokenId};
 
-/// The path of a blob: the names of its folders and its own, outermost first. A name may have any characters but control
-/// characters, and is not `.` or `..`.
+/// The path of a blob: the names of its folders, outermost first, and the name of the blob. A name may have any
+/// characters except control characters, and is not `.` or `..`.
 ///
-/// As text, names are joined by `/`. A `/` in a name is written `%2F`, and a `%` that would be read as the beginning of
-/// such an escape `%25`. A slash in front means nothing.
+/// As text, names are joined by `/`. A `/` in a name is written `%2F`. A `%` is written `%25` if it would otherwise
+/// start such an escape. A leading slash is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct BlobPath(Vec<String>);
@@ -62,7 +62,7 @@ impl BlobPath {
         self.0.split_last().map_or(&[], |(_, folders)| folders)
     }
 
-    /// Whether it lies in `folder`, or deeper.
+    /// True if the path is in `folder` or in a folder below it.
     pub fn is_below(&self, folder: &Self) -> bool {
         self.0.len() > folder.0.len() && self.0.starts_with(&folder.0)
     }
@@ -120,7 +120,7 @@ fn unescaped(text: &str) -> String {
     name
 }
 
-/// The character that an escape at the beginning of the text stands for.
+/// The character of an escape at the beginning of the text.
 fn escape_at(text: &str) -> Option<char> {
     match text.get(..3)? {
         "%2F" | "%2f" => Some('/'),
@@ -168,7 +168,7 @@ pub struct Blob {
     pub size: u64,
     /// Hexadecimal.
     pub sha256: String,
-    /// When this content was stored here.
+    /// When this content was stored at this path.
     pub modified_at: Timestamp,
     pub by: Actor,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,7 +211,7 @@ impl BlobUsage {
     }
 }
 
-/// A link that reads or stores a blob without a token.
+/// A link that allows reading or storing a blob without a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobLink {
     pub id: BlobLinkId,
@@ -220,7 +220,7 @@ pub struct BlobLink {
     pub project: ProjectId,
     pub path: BlobPath,
     pub use_for: LinkUse,
-    /// Its creator. The link ends with it.
+    /// The token that created the link. The link ends with this token.
     pub token: TokenId,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -234,7 +234,7 @@ pub enum LinkUse {
 }
 
 impl LinkUse {
-    /// The scope that the token behind a link needs.
+    /// The scope that the link's token needs.
     pub const fn scope(self) -> Scope {
         match self {
             Self::Get => Scope::BlobRead,
@@ -256,7 +256,7 @@ pub enum BlobCondition {
     None,
     Exists,
     Absent,
-    /// Its SHA-256 is one of these.
+    /// The blob's SHA-256 is in this list.
     Sha256(Vec<String>),
 }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_split_at_slashes_and_one_in_front_means_nothing() {
+    fn paths_are_split_at_slashes_and_a_leading_slash_is_ignored() {
         assert_eq!(names("a/b c/d.txt"), ["a", "b c", "d.txt"]);
         assert_eq!(names("/a/b"), ["a", "b"]);
         assert_eq!(names("a%2Fb/100%.txt"), ["a/b", "100%.txt"]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         let deep = ["a"; 33].join("/");
         let long = "a".repeat(1_025);
         for (text, problem) in [
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_below_a_folder_moves_with_it() {
+    fn a_path_moves_with_its_folder() {
         let path: BlobPath = "a/b/c".parse().unwrap();
         let folder: BlobPath = "a/b".parse().unwrap();
         assert!(path.is_below(&folder) && !folder.is_below(&folder));
@@ -327,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_path_is_the_same_after_it_was_written_and_read(
+        fn a_path_is_unchanged_after_writing_and_reading(
             names in prop::collection::vec("[a%/25F.]{1,8}", 1..5)
         ) {
             if let Ok(path) = BlobPath::new(names) {

@@ -1,16 +1,16 @@
-//! Old contents of blobs. Each is stored as a blob in a folder at the top of the project, so lists, downloads, links,
-//! the quota and backups need no knowledge of versions.
+//! Old contents of blobs. Each version is stored as a blob in a folder at the top of the project. So lists, downloads,
+//! links, the quota and backups need no code for versions.
 
 use std::collections::BTreeMap;
 
 use crate::Timestamp;
 use crate::blob::{Blob, BlobPath, BlobPathError};
 
-/// Contains all old contents. They have no versions themselves.
+/// The folder of all old contents. They have no versions themselves.
 const VERSIONS: &str = ".versions";
 
-/// How many old contents of a blob are kept, by folder. The deepest folder with an entry decides. Without an entry
-/// none is kept.
+/// How many old contents of a blob are kept, by folder. The deepest folder with an entry decides. Without an entry, no
+/// old content is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptVersions(BTreeMap<Vec<String>, u8>);
 
@@ -30,7 +30,7 @@ impl KeptVersions {
     }
 }
 
-/// True for paths of old contents. Users store nothing there.
+/// True for paths of old contents. Users cannot store blobs there.
 pub fn is_version(path: &BlobPath) -> bool {
     path.names().first().is_some_and(|first| first == VERSIONS)
 }
@@ -44,7 +44,7 @@ pub fn versions_of(path: &BlobPath) -> Vec<String> {
 pub fn version_path(blob: &Blob, now: Timestamp) -> Result<BlobPath, BlobPathError> {
     let mut names = versions_of(&blob.path);
     let replaced = now.format("%Y-%m-%dT%H%M%S%.3fZ");
-    // Two contents replaced at the same time are two versions.
+    // If two contents are replaced at the same time, both are kept.
     let content = blob.sha256.get(..8).unwrap_or(&blob.sha256);
     names.push(format!("{replaced}-{content}"));
     BlobPath::new(names)
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deepest_folder_decides() {
+    fn the_deepest_folder_with_an_entry_decides() {
         let folders = [("", 1), ("a/b", 3), ("a/b/c", 0)];
         let kept = KeptVersions::new(folders.map(|(folder, kept)| (names(folder), kept)).into());
         for (at, expected) in [
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_has_the_time_of_its_end_and_the_content_in_its_name() {
+    fn the_name_of_a_version_has_its_time_of_replacement_and_its_digest() {
         let blob = Blob {
             project: ProjectId::of_source(&"recon".parse().unwrap()),
             path: path("a/b.txt"),

@@ -1,5 +1,3 @@
-//! What a decision changes.
-
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -22,27 +20,27 @@ use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::{BlobLinkId, JobId, ProjectId, RegistrationId, RunnerId, ScanKey, TokenId};
 
-/// One change of a decision. It carries the whole new record, so that it can be applied twice without harm.
+/// One change of a decision. It carries the complete new record, so applying it twice is harmless.
 #[derive(Debug, Clone)]
 pub enum Change {
     Source(Arc<Source>),
-    /// A tip was seen. It goes to disk only.
+    /// A new tip of a source. It is only written to disk.
     Tip(Arc<TipRecord>),
     Workflow(Arc<WorkflowRecord>),
-    /// A workflow has a new revision. The text is absent when it was written as an object before.
+    /// A new revision of a workflow. The text is none if it was already written as an object.
     Revision(Arc<Revision>, Option<Arc<str>>),
     /// Of a workflow or a scan.
     Suspension(Arc<Suspension>),
-    /// An earlier revision, read because a new job runs it. It is not stored.
+    /// An earlier revision, read because a new job runs it. It is not written.
     RevisionRead(Arc<Revision>),
     /// The new head of a scan.
     Head(Arc<ScanHead>),
-    /// The digests of a scan's newest successes, which have a file of their own. The head in memory holds them too.
+    /// The digests of a scan's newest successes, which have their own file. The head in memory contains them too.
     Digests(Arc<Digests>),
-    /// The latest run of equal outcomes of a scan's triggers, which has a file of its own; none removes the file. The
-    /// head in memory holds it too.
+    /// The latest repeated outcomes of a scan's triggers, which have their own file; none removes the file. The head in
+    /// memory contains them too.
     Repeats(ScanKey, Option<Repeats>),
-    /// A finished job leaves the world.
+    /// A job. If it has finished, it is removed from the world.
     Job(Arc<Job>),
     /// A finished job's line is appended to its scan's history.
     History(HistoryEntry),
@@ -50,9 +48,9 @@ pub enum Change {
     JobRemoved(Arc<Job>),
     /// The file of a job's artifact is removed.
     ArtifactRemoved(JobId, String),
-    /// Artifacts of a finished job will expire. It goes to disk only.
+    /// The artifacts of a finished job will expire. It is only written to disk.
     Expiry(Expiry),
-    /// The entry is obsolete: the artifacts have expired, or expire at another time.
+    /// The entry is obsolete: the artifacts have expired, or now expire at another time.
     ExpiryRemoved(Expiry),
     /// The new record of the jobs that were removed from a scan.
     Retention(Arc<Retention>),
@@ -73,7 +71,7 @@ pub enum Change {
     Registration(Arc<Registration>),
     /// A registration token was used or has expired.
     RegistrationRemoved(RegistrationId),
-    /// A request is stored with its answer, so that a repeat finds it.
+    /// A request is stored with its result, so that a repeat finds it.
     Idempotency(Arc<Idempotency>),
     IdempotencyRemoved(String),
     Vars(Arc<ProjectVars>),
@@ -85,9 +83,9 @@ pub enum Change {
     /// Revoked or expired.
     BlobLinkRemoved(BlobLinkId),
     BlobUsage(Arc<BlobUsage>),
-    /// The expiry times of live records are moved by a jump of the wall clock. It is not stored.
+    /// The expiry times of live records are moved by a jump of the wall clock. It is not written.
     ClockFollowed(TimeDelta),
-    /// The new record of a jump that stored expiry times have not followed; none once all have.
+    /// The record of a jump that the stored expiry times do not follow yet; none when all of them have followed.
     Clocks(Option<Arc<Clocks>>),
 }
 
@@ -119,7 +117,7 @@ impl Change {
     }
 }
 
-/// A line for a scan's history, and where it is written.
+/// A line for a scan's history, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
     pub scan: ScanKey,
@@ -132,7 +130,7 @@ pub struct HistoryEntry {
     pub text: String,
 }
 
-/// A record for a scan's ledger, and where it is written.
+/// A record for a scan's ledger, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
     pub scan: ScanKey,

@@ -1,4 +1,4 @@
-//! The result of each part of an expression, cut to what a record may hold.
+//! The result of each part of an expression, cut to the limits of a record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use crate::limits::{CLAUSE_CHARS, CLAUSES, JOBS_READ};
 use crate::{JobId, is_zero};
 
 /// A part of an expression with its result. A part without value and error was not evaluated, because other parts
-/// decided.
+/// decided the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Clause {
-    /// The operator of a combination, the source of a leaf.
+    /// The operator of a combination, or the source of a leaf.
     pub text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
@@ -22,7 +22,7 @@ pub struct Clause {
     /// The scans and jobs that a leaf has read, newest job first.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, Vec<JobId>>,
-    /// How many more jobs it has read.
+    /// The number of other jobs that it has read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more_jobs: u64,
     /// The parts of a combination, in order.
@@ -39,7 +39,7 @@ impl Clause {
         room.evaluated(explanation)
     }
 
-    /// An expression that the engine could not evaluate.
+    /// For an expression that the engine could not evaluate.
     pub(crate) fn failed(source: &str, error: &str) -> Self {
         Self {
             error: Some(cut(error)),
@@ -59,7 +59,7 @@ impl Clause {
     }
 }
 
-/// How much a record may still take.
+/// The remaining space in a record.
 struct Room {
     clauses: usize,
     jobs: usize,
@@ -96,7 +96,7 @@ impl Room {
         }
     }
 
-    /// The jobs that fit, and how many more there are.
+    /// The newest jobs that fit, and the number of the others.
     fn jobs(
         &mut self,
         read: &BTreeMap<String, BTreeSet<String>>,
@@ -114,7 +114,7 @@ impl Room {
     }
 }
 
-/// A value as a record shows it: a long one is replaced by its type.
+/// A value for a record. A long value is replaced by its type.
 fn value_of(value: &Value) -> serde_json::Value {
     let whole = value.to_json();
     if whole.to_string().len() <= CLAUSE_CHARS {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_names_the_newest_jobs_and_counts_the_others() {
+    fn a_record_lists_the_newest_jobs_and_counts_the_others() {
         let whole = Explanation {
             jobs: BTreeMap::new(),
             parts: vec![

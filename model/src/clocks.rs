@@ -1,8 +1,8 @@
-//! The record of a jump of the wall clock that stored expiry times have not followed. The next process compares its own
-//! clock with it, and moves what it loads.
+//! The record of a jump of the wall clock that the stored expiry times do not follow yet. The next process compares its
+//! clock with the record, and moves the expiry times that it loads.
 //!
-//! Clocks have numbers. A process sets expiry times by a clock of its own, and by another one each time it follows a
-//! jump. Every stored record that expires has the number of the clock that set its expiry times.
+//! Clocks have numbers. Each process sets expiry times by its own clock, and by a new clock each time it follows a
+//! jump. Every stored record that expires contains the number of the clock that set its expiry times.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Timestamp;
 use crate::limits::CLOCK_LAG;
 
-/// Readings of the wall clock and of the clocks of stored expiry times, taken at one moment.
+/// Readings of the wall clock and of the clocks of stored expiry times, all taken at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
     pub wall: Timestamp,
@@ -20,8 +20,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// The reading that a clock which shows `now` continues after an unknown time: the latest one that is not ahead
-    /// of it, or the earliest if all are ahead. A lag below [`CLOCK_LAG`] is ignored.
+    /// After an unknown time, a clock shows `now`. Returns the reading that it continues: the latest reading that is
+    /// not ahead of it, or the earliest if all are ahead. A lag below [`CLOCK_LAG`] is ignored.
     pub fn continued_by(&self, now: Timestamp) -> Timestamp {
         let readings = || self.readings.values().copied();
         let passed = readings()
@@ -42,7 +42,7 @@ mod tests {
         Timestamp::from_timestamp(1_790_000_000, 0).unwrap() + TimeDelta::minutes(minutes)
     }
 
-    /// The reading of a jump from 0 to `wall` that a clock at `now` continues.
+    /// Checks which reading a clock at `now` continues after a jump from 0 to `wall`.
     #[track_caller]
     fn check(wall: i64, now: i64, continued: i64) {
         let clocks = Clocks {
@@ -53,19 +53,19 @@ mod tests {
     }
 
     #[test]
-    fn a_start_continues_the_reading_that_is_nearest_behind_its_clock() {
-        // A clock that was set ahead five hours, and stays so.
+    fn a_start_continues_the_latest_reading_that_is_not_ahead() {
+        // The clock was set ahead by five hours and not corrected.
         check(300, 300, 300);
         check(300, 330, 300);
         check(300, 100_000, 300);
-        // It is wrong again, or the jump was undone.
+        // The clock is wrong again, or the jump was undone.
         check(300, 0, 0);
         check(300, 299, 0);
-        // One that was set back, and stays so or not.
+        // The clock was set back, and corrected or not.
         check(-300, -300, -300);
         check(-300, -1, -300);
         check(-300, 1, 0);
-        // A machine without a battery begins before both.
+        // A machine without a battery starts with a clock before both readings.
         check(300, -20, 0);
         check(-300, -320, -300);
     }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_clock_of_stored_times_may_be_the_one_that_goes_on() {
+    fn the_reading_of_each_stored_clock_can_be_continued() {
         let clocks = Clocks {
             wall: at(600),
             readings: BTreeMap::from([(7, at(0)), (8, at(300))]),

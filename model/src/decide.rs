@@ -1,7 +1,7 @@
 //! The decisions. Each family of commands has one file.
 //!
-//! A decision is a function of the world, the command and the moment. Its result is a list of changes. The one
-//! committer takes all decisions one after another, so two decisions can never conflict.
+//! A decision is a function of the world, the command and the moment. Its result is a list of changes. The single
+//! committer takes all decisions one after another, so decisions never conflict.
 
 mod append;
 mod artifact;
@@ -74,15 +74,15 @@ use crate::change::Change;
 use crate::moment::Moment;
 use crate::world::World;
 
-/// A request to change something. It is decided again when the commit with its first decision was undone.
+/// A request for a change. It is decided again if the commit of its first decision failed.
 pub trait Command: Clone + Send + 'static {
     /// The reply once the changes are durable.
     type Answer: Send + 'static;
 
     const URGENCY: Urgency;
 
-    /// Scans whose finished jobs the world must hold for this decision. The committer reads them from the history at
-    /// first use, because only expressions need them.
+    /// Scans whose finished jobs the world must hold for this decision. The committer reads them from the history when
+    /// they are first needed, because only expressions use them.
     fn histories(&self, _: &World) -> BTreeSet<ScanKey> {
         BTreeSet::new()
     }
@@ -105,7 +105,7 @@ pub enum Urgency {
     Finishing,
 }
 
-/// What changes, and the reply once it is durable.
+/// The changes, and the reply to send when they are durable.
 #[derive(Debug)]
 #[must_use]
 pub struct Decision<A> {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// The causes of an error, the nearest first.
+/// The causes of an error, the nearest cause first.
 pub fn causes(error: &dyn Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(error.source(), |&cause| cause.source())
 }
@@ -26,7 +26,7 @@ mod tests {
     struct Outer(#[source] std::num::ParseIntError);
 
     #[test]
-    fn causes_are_listed_from_the_outside_inwards() {
+    fn causes_are_listed_after_the_error() {
         let inner = "x".parse::<u32>().unwrap_err();
         let line = format!("cannot read the page: {inner}");
         assert_eq!(error_chain(&Outer(inner)), line);

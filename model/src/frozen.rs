@@ -1,4 +1,4 @@
-//! The vars and secrets that an evaluation reads, as named by its expressions.
+//! The vars and secrets that an evaluation reads, selected by the references of its expressions.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The history of a scan: one line for each finished job.
+//! The history of a scan: one line per finished job.
 
 use std::collections::BTreeMap;
 
@@ -25,16 +25,16 @@ pub struct HistoryLine {
     /// The outputs of its steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
-    /// The code of the reason for its end. Absent in lines that an older daemon wrote.
+    /// The code of the reason for the end. Absent in lines of an older daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The name of the runner that executed it. Absent if none did, and in lines that an older daemon wrote.
+    /// The name of the runner that executed the job. Absent if the job never ran, and in lines of an older daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
-    /// The job that retries it. Absent in lines that an older daemon wrote.
+    /// The job that retries it. Absent in lines of an older daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
-    /// The jobs whose ends made it.
+    /// The jobs whose ends started it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<JobId>,
     /// Bytes of its log, inputs and artifacts.
@@ -43,7 +43,7 @@ pub struct HistoryLine {
 }
 
 impl HistoryLine {
-    /// The job as expressions see it.
+    /// The job in the form for expressions.
     pub fn summary(&self) -> JobSummary {
         JobSummary {
             id: self.id.to_string(),
@@ -68,7 +68,7 @@ impl HistoryLine {
         }
     }
 
-    /// The line of a job, once it has ended.
+    /// The history line of a job. None if the job has not ended.
     pub fn of(job: &Job) -> Option<Self> {
         let end = job.state.end()?;
         let run = job.state.run();

@@ -1,5 +1,5 @@
-//! How long a chain of causes has become within a group: scans that can wake each other, so that each success may
-//! start the next job for ever. From the second lap on such jobs wait, and a group that runs in a circle is reported.
+//! The length of a chain of causes within a group: scans that can trigger each other, so that each success may start
+//! the next job forever. From the second lap on, such jobs have a pause, and a group that runs in circles is reported.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,28 @@ use crate::revision::WorkflowRef;
 use crate::seen::Seen;
 use crate::{JobId, Timestamp, is_zero};
 
-/// The place of a job in its chain of causes, counted since the last slot of a schedule, dispatch or cause from outside
-/// its group. Of several causes the largest counts.
+/// The position of a job in its chain of causes, counted from the last slot of a schedule, dispatch, or cause from
+/// outside of its group. Of several causes, the largest position counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Hops {
-    /// Number of jobs of the group before it.
+    /// Number of earlier jobs of the group.
     pub count: u64,
-    /// Number of consecutive latest laps that took less than a minute each.
+    /// Number of the latest laps, without interruption, that took less than a minute each.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quick_laps: u64,
-    /// When its lap began, in the world's time.
+    /// The start of its lap, in the world's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lap_began: Option<Timestamp>,
 }
 
 impl Hops {
-    /// True if no job of the group came before it.
+    /// True if the job is the first of the group.
     pub fn is_none(&self) -> bool {
         self.count == 0
     }
 
-    /// The place of a job that this job's success makes. `scans` is the size of the group; `time` is the world's.
+    /// The position of a job that is started by this job's success. `scans` is the size of the group; `time` is the
+    /// world's time.
     #[must_use]
     pub(crate) fn next(self, scans: usize, time: Timestamp) -> Self {
         let count = self.count.saturating_add(1);
@@ -55,19 +56,19 @@ impl Hops {
         }
     }
 
-    /// The pause before a job at this place; none in the first lap.
+    /// The pause before a job at this position. None in the first lap.
     pub(crate) fn pause(self, scans: usize, cycle_pause: TimeDelta) -> Option<TimeDelta> {
         let laps = self.count.checked_div(scans as u64)?;
         (laps > 0).then(|| cycle_pause.max(CYCLE_PAUSE_LEAST))
     }
 
-    /// True if its group runs in a circle that people should know of.
+    /// True if the group runs in circles and should be reported.
     const fn is_circle(self) -> bool {
         self.quick_laps > CIRCLE_LAPS
     }
 }
 
-/// A group that runs in a circle: it has an unfinished job after more than a hundred laps of less than a minute each.
+/// A group that runs in circles: it has an unfinished job after more than a hundred laps of less than a minute each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Circle {
     pub workflow: WorkflowRef,
@@ -79,7 +80,7 @@ pub struct Circle {
 }
 
 impl Seen<'_> {
-    /// The groups that go in a circle.
+    /// The groups that run in circles.
     pub fn circles(self) -> Vec<Circle> {
         let mut found = BTreeMap::new();
         for job in self.jobs().filter(|job| job.hops.is_circle()) {
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_comes_from_the_second_lap_on_and_is_never_too_short() {
+    fn pauses_start_at_the_second_lap_and_have_a_minimum() {
         let second = TimeDelta::seconds(1);
         let mut hops = Hops::default();
         let mut pauses = Vec::new();
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn laps_of_under_a_minute_are_counted_until_one_is_longer() {
+    fn laps_of_less_than_a_minute_are_counted_until_a_longer_lap() {
         let mut hops = Hops::default();
         let mut time = 0;
         let mut lap = |hops: Hops, seconds: i64| {
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_several_causes_counts_first_by_its_hops() {
+    fn the_cause_with_the_most_hops_counts() {
         let few = Hops {
             count: 3,
             quick_laps: 1,

@@ -1,4 +1,4 @@
-//! Identifiers. Each is parsed once, at the edge. Inside, no bare UUID or string is used as an id.
+//! Identifiers. Each id is parsed once, at the edge. Inside, no bare UUID or string is used as an id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -64,22 +64,22 @@ ids! {
     ProjectId;
     /// A workflow file's identity across its revisions.
     WorkflowId;
-    /// One version of a workflow file; expressions see it as `revision.id`.
+    /// A version of a workflow file. Expressions read it as `revision.id`.
     RevisionId;
-    /// A job. Ids are UUID v7 and strictly increasing, so that the newest job has the largest.
+    /// A job. Ids are UUID v7 and strictly increasing, so that the newest job has the largest id.
     JobId;
     ArtifactId;
     RunnerId;
     /// A personal access token.
     TokenId;
-    /// A browser that is signed in.
+    /// A signed-in browser.
     SessionId;
     BlobLinkId;
-    /// A registration token that is not used yet.
+    /// An unused registration token.
     RegistrationId;
 }
 
-/// The UUID namespace of ids that are derived from names. A rebuilt state folder derives the same ids.
+/// The UUID namespace of ids that are derived from names. A rebuilt state folder has the same ids.
 const NAMES: Uuid = Uuid::from_u128(0x5e6d_3f0a_7b1c_5d2e_9a44_0c7f_e2b8_6d31);
 
 impl ProjectId {
@@ -110,7 +110,7 @@ impl RevisionId {
 }
 
 impl ArtifactId {
-    /// The id of a job's artifact of that name (design section 7).
+    /// The id of the job's artifact with this name (design section 7).
     pub fn derive(job: JobId, name: &str) -> Self {
         Self(Uuid::new_v5(&job.0, name.as_bytes()))
     }
@@ -135,7 +135,7 @@ impl JobId {
     /// Greater than the id of any job.
     pub const LAST: Self = Self(Uuid::max());
 
-    /// A new job's id: a UUID v7 of `now` that is always greater than `latest`, even when the clock was set back.
+    /// The id of a new job: a UUID v7 of `now` that is always greater than `latest`, even if the clock was set back.
     pub fn next(latest: Self, now: Timestamp, entropy: &mut dyn Entropy) -> Self {
         let millis = u64::try_from(now.timestamp_millis()).unwrap_or(0);
         let mut random = [0; 10];
@@ -148,13 +148,13 @@ impl JobId {
         }
     }
 
-    /// The least id that a job made at `moment` can have. Jobs made before it have smaller ones.
+    /// The smallest possible id of a job that was created at `moment`. Older jobs have smaller ids.
     pub fn at(moment: Timestamp) -> Self {
         let millis = u128::try_from(moment.timestamp_millis()).unwrap_or(0);
         Self(Uuid::from_u128((millis << 80) & !(u128::MAX >> 48)))
     }
 
-    /// The time in the id, to the millisecond. It names the job's folder.
+    /// The time in the id, to the millisecond. The job's folder is named after it.
     pub fn moment(self) -> Timestamp {
         let millis = (self.0.as_u128() >> 80) as u64;
         i64::try_from(millis)
@@ -239,7 +239,7 @@ impl fmt::Display for SourceName {
     }
 }
 
-/// Names a scan of a workflow.
+/// Identifies a scan of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ScanKey {
     pub workflow: WorkflowId,
@@ -255,14 +255,14 @@ impl ScanKey {
     }
 }
 
-/// Names a live record that expires.
+/// Identifies a live record that expires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
     Token(TokenId),
     /// A runner, with its sessions.
     Runner(RunnerId),
     Registration(RegistrationId),
-    /// A running job, or a retry that waits.
+    /// A running job, or a waiting retry.
     Job(JobId),
     /// A stored request, by its key.
     Idempotency(String),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn job_ids_increase_while_the_clock_stands_or_steps_back() {
+    fn job_ids_increase_even_if_the_clock_stops_or_moves_back() {
         let mut entropy = SeededEntropy::new(7);
         let mut latest = JobId::FIRST;
         for step in 0..2_000_i64 {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_id_tells_its_moment() {
+    fn a_job_id_contains_its_time() {
         let now = at(1_790_123_456_789);
         assert_eq!(
             JobId::next(JobId::FIRST, now, &mut SeededEntropy::new(1)).moment(),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn names_derive_the_same_ids_for_ever() {
+    fn ids_derived_from_names_never_change() {
         let source: SourceName = "recon".parse().unwrap();
         let project = ProjectId::of_source(&source);
         assert_eq!(project.to_string(), "499ffec8-c289-5324-a8f7-8fac65b6824f");

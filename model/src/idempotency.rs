@@ -1,4 +1,4 @@
-//! Stored requests, so that a repeated request gets the answer of the first.
+//! Stored requests, so that a repeated request gets the answer of the first request.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use workflow::{hex, sha256};
 
 use crate::{BlobLinkId, JobId, RegistrationId, Timestamp, TokenId};
 
-/// The key that a client sends, so that a repeated request makes nothing twice.
+/// The key that a client sends, so that a repeated request has no second effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
     /// Digest of token, route and the client's key.
@@ -37,7 +37,7 @@ impl IdempotencyKey {
     }
 }
 
-/// A request that carried a key, and what it made.
+/// A request with a key, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
     /// Digest of token, route and the client's key.
@@ -49,7 +49,7 @@ pub struct Idempotency {
     pub expires_at: Timestamp,
 }
 
-/// What a request made, or gave a new secret.
+/// The result of a request: a new record, or a record with a new secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Made {

@@ -1,4 +1,4 @@
-//! Contradictions in a job's record, for readers of a record that somebody may have changed.
+//! Contradictions in a job's record, for readers of a record that was perhaps edited by hand.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use crate::ArtifactId;
 use crate::job::{Job, JobState, Run, StepOutcome, StepStatus};
 
 impl Job {
-    /// All contradictions in the job's record. A record that the daemon wrote has none. Times contradict nothing, because
-    /// somebody may have set the clock between two of them.
+    /// All contradictions in the job's record. A record written by the daemon has no contradictions. Times are not
+    /// compared, because the clock may have been set in between.
     pub fn irregularities(&self) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(run) = self.state.run() {
@@ -17,13 +17,13 @@ impl Job {
             JobState::Scheduled | JobState::Cancelled { .. } | JobState::Skipped { .. } => {}
             JobState::Running { run } => {
                 if run.log_records != 0 {
-                    found.push("it is running, and the end of its log is known".to_owned());
+                    found.push("it is running, but its record has the end of its log".to_owned());
                 }
             }
             JobState::Succeeded { run, .. } => {
                 let failed = |outcome| outcome == Some(StepOutcome::Failed);
                 if let Some(step) = run.steps.iter().find(|step| failed(step.outcome)) {
-                    found.push(format!("it succeeded, and step {} failed it", step.index));
+                    found.push(format!("it succeeded although step {} failed", step.index));
                 }
             }
             JobState::Failed { .. } => {}
@@ -35,12 +35,12 @@ impl Job {
         for (index, step) in (0..).zip(&run.steps) {
             if step.index != index {
                 found.push(format!(
-                    "step {} stands in the place of step {index}",
+                    "step {} is in the place of step {index}",
                     step.index
                 ));
             }
             if self.state.is_terminal() && step.status == StepStatus::Running {
-                found.push(format!("it is over, and step {index} still runs"));
+                found.push(format!("it has ended, but step {index} is running"));
             }
         }
         let mut names = BTreeSet::new();
@@ -50,7 +50,7 @@ impl Job {
             }
             if artifact.id != ArtifactId::derive(self.id, &artifact.name) {
                 found.push(format!(
-                    "artifact `{}` has the id of another",
+                    "artifact `{}` has the id of another artifact",
                     artifact.name
                 ));
             }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_daemon_wrote_is_regular() {
+    fn records_of_the_daemon_have_no_irregularities() {
         assert_eq!(succeeded().irregularities(), Vec::<String>::new());
         let mut test = TestWorld::new();
         let (running, _) = test.running();
@@ -109,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn a_success_has_no_step_that_failed_it() {
+    fn a_success_with_a_failed_step_is_irregular() {
         let failed = step(1, StepStatus::Failed, Some(StepOutcome::Failed));
         let found = after(|run| run.steps[1] = failed);
-        assert_eq!(found, "it succeeded, and step 1 failed it");
+        assert_eq!(found, "it succeeded although step 1 failed");
         let allowed = step(1, StepStatus::Failed, Some(StepOutcome::Succeeded));
         let mut job = succeeded();
         job.state.run_mut().unwrap().steps[1] = allowed;
@@ -120,24 +120,24 @@ mod tests {
     }
 
     #[test]
-    fn steps_stand_in_their_order_and_none_outlives_its_job() {
+    fn unordered_steps_and_running_steps_of_an_ended_job_are_irregular() {
         let running = step(0, StepStatus::Running, None);
         let found = after(|run| run.steps[0] = running);
-        assert_eq!(found, "it is over, and step 0 still runs");
+        assert_eq!(found, "it has ended, but step 0 is running");
         let found = after(|run| drop(run.steps.remove(0)));
-        assert_eq!(found, "step 1 stands in the place of step 0");
+        assert_eq!(found, "step 1 is in the place of step 0");
     }
 
     #[test]
-    fn artifacts_have_names_and_ids_of_their_own() {
+    fn duplicate_names_and_ids_of_artifacts_are_irregular() {
         let found = after(|run| run.artifacts.push(run.artifacts[0].clone()));
         assert_eq!(found, "it has two artifacts `hosts`");
         let found = after(|run| run.artifacts[0].id = run.artifacts[1].id);
-        assert_eq!(found, "artifact `hosts` has the id of another");
+        assert_eq!(found, "artifact `hosts` has the id of another artifact");
     }
 
     #[test]
-    fn a_clock_that_was_set_is_no_irregularity() {
+    fn a_change_of_the_clock_is_not_irregular() {
         let mut job = succeeded();
         let run = job.state.run_mut().unwrap();
         run.expires_at = run.started_at - TimeDelta::hours(1);
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_log_is_not_known_while_the_job_runs() {
+    fn a_log_end_of_a_running_job_is_irregular() {
         let mut job = succeeded();
         let mut run = Box::new(job.state.run_mut().unwrap().clone());
         run.log_records = 1;
         job.state = JobState::Running { run: run.clone() };
         assert_eq!(
             job.irregularities(),
-            ["it is running, and the end of its log is known"]
+            ["it is running, but its record has the end of its log"]
         );
         run.log_records = 0;
         job.state = JobState::Running { run };

@@ -1,4 +1,4 @@
-//! The job record. Each state has exactly the data of that state.
+//! The job record. Each state has exactly its own data.
 
 mod run;
 
@@ -30,34 +30,34 @@ pub struct Job {
     /// The inputs, with defaults.
     pub inputs: Inputs,
     pub created_at: Timestamp,
-    /// The job of which this one is a rerun.
+    /// The job of which this job is a rerun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<JobId>,
-    /// The commit whose files it gets, if its scan has a `checkout`. Dispatched jobs have it from the beginning,
-    /// others from the claim.
+    /// The commit whose files the job gets, if its scan has a `checkout`. It is set when a job is dispatched, and for
+    /// other jobs at the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Box<JobSource>>,
-    /// The failed or lost job of which this one is a retry.
+    /// The failed or lost job of which this job is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<RetryOf>,
-    /// The job that retries this one. It is made in the commit that ended this one.
+    /// The job that retries this job. It was created in the commit that ended this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
-    /// No runner gets it earlier. In the world's time.
+    /// No runner gets the job before this time. In the world's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The jobs for whose ends its expression was evaluated when it was made: the newest of each scan, newest first. A
-    /// retry has those of the job that it retries.
+    /// The jobs for whose ends the expression was evaluated when this job was created: the newest job of each scan,
+    /// newest first. A retry has the causes of the job that it retries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<JobId>,
-    /// Its place in the chain of those causes, in a group of scans that can wake each other.
+    /// Its position in the chain of these causes, in a group of scans that can trigger each other.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
     pub state: JobState,
 }
 
 impl Job {
-    /// Why it is in its state.
+    /// The reason for its present state.
     pub fn reason(&self) -> &Reason {
         match (self.state.end(), self.state.run()) {
             (Some(end), _) => &end.reason,
@@ -66,8 +66,8 @@ impl Job {
         }
     }
 
-    /// True if a suspension of its scan ends the job while it waits. A dispatched job is held instead, but its retry
-    /// ends.
+    /// True if a suspension of its scan ends the job while it waits. A dispatched job is held instead, but its retry is
+    /// ended.
     pub fn ends_with_suspension(&self) -> bool {
         match self.trigger {
             Trigger::Dispatch => self.retry_of.is_some(),
@@ -84,19 +84,19 @@ impl Job {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSource {
     pub commit: String,
-    /// The branch or tag that the source follows: the configured one, or the branch that the remote's HEAD points to.
+    /// The branch or tag that the source follows: the configured reference, or the branch to which the remote's HEAD points.
     pub reference: String,
 }
 
-/// What made a job.
+/// The kind of event that started a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// A person or program asked for it.
+    /// A person or program dispatched it.
     Dispatch,
-    /// A cron slot came due.
+    /// A slot of the schedule was due.
     Cron,
-    /// An expression over other scans' results became true.
+    /// An expression on other scans' results became true.
     Expr,
 }
 
@@ -115,23 +115,23 @@ impl Trigger {
     }
 }
 
-/// A job's inputs. Small ones are in the record.
+/// A job's inputs. Small inputs are in the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
     Inline(BTreeMap<String, InputValue>),
-    /// The values as a JSON object in a file of the job's own.
+    /// The values as a JSON object in the job's own file.
     Object {
         /// SHA-256 of the file, hexadecimal.
         sha256: String,
         /// Length of the file.
         bytes: u64,
     },
-    /// The defaults of the scan in the job's revision, which has them already.
+    /// The defaults of the scan, which are in the job's revision.
     Defaults,
 }
 
-/// The state of a job. It never goes back; [`crate::JobEvent`] has the transitions.
+/// The state of a job. It never moves back; [`crate::JobEvent`] has the transitions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum JobState {
@@ -139,17 +139,17 @@ pub enum JobState {
     Scheduled,
     /// Claimed by a runner.
     Running { run: Box<Run> },
-    /// Ended; no step failed it.
+    /// The job ended and no step failed it.
     Succeeded { end: End, run: Box<Run> },
-    /// Ended; a step, an artifact or the runner failed, or its `timeout` passed.
+    /// The job ended because a step, an artifact or the runner failed, or because its `timeout` passed.
     Failed { end: End, run: Box<Run> },
-    /// Ended by a person or with its worker session, or its scan was removed before it started.
+    /// The job was ended by a person or with its worker session, or its scan was removed before the job started.
     Cancelled {
         end: End,
-        /// The execution, when it had begun.
+        /// The run, if it had started.
         run: Option<Box<Run>>,
     },
-    /// Never ran, because its expression was no longer true when a runner asked for it.
+    /// The job never ran, because its expression was no longer true when a runner claimed it.
     Skipped { end: End },
 }
 
@@ -164,7 +164,7 @@ impl Inputs {
     }
 }
 
-/// Inputs as JSON, when they are too large for a record.
+/// The inputs as JSON, if they are too large for a record.
 pub fn large_payload(inputs: &BTreeMap<String, InputValue>) -> Option<Vec<u8>> {
     let bytes = serde_json::to_vec(inputs).unwrap_or_default();
     (bytes.len() > INLINE_PAYLOAD_BYTES).then_some(bytes)
@@ -187,7 +187,7 @@ impl JobState {
         }
     }
 
-    /// The execution, once there is one.
+    /// The run of the job, if it was claimed.
     pub fn run(&self) -> Option<&Run> {
         match self {
             Self::Scheduled | Self::Skipped { .. } => None,
@@ -208,7 +208,7 @@ impl JobState {
         }
     }
 
-    /// How the job ended, once it has.
+    /// How the job ended. None while it is unfinished.
     pub const fn end(&self) -> Option<&End> {
         match self {
             Self::Scheduled | Self::Running { .. } => None,
@@ -263,7 +263,7 @@ impl StateKind {
     }
 }
 
-/// The four ways in which a job ends. In alphabetical order, because records list them in that order.
+/// The four ways in which a job ends, in alphabetical order, because records list them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndState {
@@ -274,7 +274,7 @@ pub enum EndState {
 }
 
 impl EndState {
-    /// Every one, in the order in which people read them.
+    /// All end states, in the order in which they are displayed.
     pub const ALL: [Self; 4] = [
         Self::Succeeded,
         Self::Failed,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::JobId;
 use crate::limits::ID_PART_DIGITS;
 
-/// The first or last digits of a job's id. The first digits are its time, so jobs of one moment share them.
+/// The first or last digits of a job's id. The first digits are its time, so jobs created at the same time share them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobIdPart(String);
 
@@ -21,8 +21,7 @@ pub enum NoJobIdPart {
 }
 
 impl JobIdPart {
-    /// True if the id, or its last eight digits, begins or ends with these digits. Tables show the last eight.
-    /// Hyphens do not count.
+    /// True if the id, or the last eight digits that tables show, begins or ends with these digits. Hyphens are ignored.
     pub fn is_of(&self, id: JobId) -> bool {
         let digits = id.uuid().simple().to_string();
         let shown = &digits[digits.len() - SHOWN_DIGITS..];
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_last_digits_name_a_job_and_those_between_do_not() {
+    fn only_the_first_and_last_digits_identify_a_job() {
         let id: JobId = "0198c5f2-7c1e-7abc-8000-0000000012ef".parse().unwrap();
         let is_of = |text: &str| text.parse().map(|part: JobIdPart| part.is_of(id));
         for (text, expected) in [

@@ -1,4 +1,4 @@
-//! The ledger of a scan: why its triggers made a job or did not.
+//! The ledger of a scan: why its triggers created a job or did not.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Clause, JobId, Reason, Timestamp};
 
-/// One check of a scan's trigger. A run of checks with the same outcome is one record.
+/// One check of a scan's trigger. Repeated checks with the same outcome share one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LedgerRecord {
     pub at: Timestamp,
-    /// What was checked and why.
+    /// The cause of the check.
     pub cause: Cause,
-    /// The result of the expression, if one was evaluated.
+    /// The result of the expression, if an expression was evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,
     pub outcome: Outcome,
@@ -21,19 +21,19 @@ pub struct LedgerRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Cause {
-    /// Slots of the schedule came due.
+    /// Slots of the schedule were due.
     Slots {
         first: Timestamp,
         last: Timestamp,
         /// Counted up to a limit.
         count: u64,
     },
-    /// The scan was resumed. The slot came due during the suspension, and has an earlier record.
+    /// The scan was resumed. The slot was due during the suspension, and has an earlier record.
     Resumed { slot: Timestamp },
     /// A scan succeeded.
     Success {
         scan: String,
-        /// Its newest successful job.
+        /// The newest successful job of this scan.
         job: JobId,
     },
     /// A revision added or changed the scan, whose expression uses `has_news`.
@@ -44,14 +44,14 @@ pub enum Cause {
     /// A scan failed, and the expression uses `has_failed`.
     Failure {
         scan: String,
-        /// Its newest failed job.
+        /// The newest failed job of this scan.
         job: JobId,
     },
-    /// A runner asked for a job that the expression had made.
+    /// A runner claimed a job that the expression had started.
     Claim { job: JobId },
     /// The clock is behind the cursor of the schedule.
     Clock { cursor: Timestamp },
-    /// The same outcome as before, repeatedly.
+    /// The same outcome as before, several times.
     Repeats {
         first: Timestamp,
         last: Timestamp,
@@ -75,25 +75,25 @@ pub enum Outcome {
     },
 }
 
-/// The result of an expression, and what it read.
+/// The result of an expression, and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     pub expression: String,
     /// The result, with its parts.
     pub clause: Clause,
-    /// What it read of the scans that it names.
+    /// The values that it read of each scan that it uses.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scans: BTreeMap<String, ScanRead>,
 }
 
 impl Evaluation {
-    /// True or false; `None` if it failed.
+    /// True or false. `None` if the evaluation failed.
     pub fn holds(&self) -> Option<bool> {
         self.clause.value.as_ref()?.as_bool()
     }
 }
 
-/// What an expression read of a scan.
+/// The values that an expression read of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanRead {
     /// The value of `size()`.
@@ -102,31 +102,31 @@ pub struct ScanRead {
     pub available: bool,
     /// The value of `has_diff()`.
     pub diff: bool,
-    /// The value of `has_news()`, if the expression asks for news of the scan.
+    /// The value of `has_news()`, if the expression uses it for this scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<bool>,
     /// The value of `has_failed()`.
     #[serde(default)]
     pub failed: bool,
-    /// Its two newest successful jobs, newest first.
+    /// The two newest successful jobs of the scan, newest first.
     pub successes: Vec<JobId>,
 }
 
-/// A run of checks with the same outcome. Only this counter is written while the outcome stays the same, so that a
+/// Repeated checks with the same outcome. While the outcome does not change, only this counter is written, so that a
 /// refusal every minute does not make the ledger grow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Why these checks made no job.
+    /// Why these checks created no job.
     pub reason: Reason,
-    /// The first check after the one with a record of its own.
+    /// The first check after the check that has its own record.
     pub first: Timestamp,
     pub last: Timestamp,
-    /// How many checks, not counting the one with a record of its own.
+    /// The number of checks, without the check that has its own record.
     pub count: u64,
 }
 
 impl Repeats {
-    /// None if the run is empty.
+    /// None if there are no repeated checks.
     pub fn into_record(self) -> Option<LedgerRecord> {
         let Self {
             reason,

@@ -1,8 +1,8 @@
-//! The domain: identifiers, records, reasons, the life of a job, and every decision of the daemon.
+//! The domain: identifiers, records, reasons, the life cycle of a job, and every decision of the daemon.
 //!
 //! It is pure and deterministic. A decision is a function of the [`World`], a command and the [`Moment`]. Its result is
 //! a list of [`Change`]s, which are stored as they are. This package uses no files, no HTTP, no clock and no source of
-//! randomness. It gets all of them as values.
+//! randomness, but gets all of them as values.
 
 mod abilities;
 mod actor;
@@ -117,7 +117,7 @@ pub use uses::{NamedBy, Uses};
 pub use waiting::{Slots, waiting};
 pub use world::World;
 
-/// Whether a record omits a number.
+/// True if a record omits this number.
 pub(crate) const fn is_zero(number: &u64) -> bool {
     *number == 0
 }

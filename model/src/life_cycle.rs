@@ -1,7 +1,7 @@
-//! The life of a job as one total function.
+//! The life cycle of a job as one total function.
 //!
-//! `scheduled → running → succeeded | failed | cancelled`, `scheduled → skipped | cancelled`, and no edge back. An event
-//! that is not legal in a state is refused and changes nothing.
+//! `scheduled → running → succeeded | failed | cancelled`, `scheduled → skipped | cancelled`, and no transition back.
+//! An event that is not legal in a state is refused and changes nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::job::{
     Artifact, End, Job, JobState, LeftOut, LogCut, Run, Step, StepOutcome, StepStatus,
 };
 
-/// Something that happens to a job.
+/// An event in the life of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobEvent {
     Claimed(Box<Run>),
-    /// Its expression is no longer true at the claim.
+    /// The expression is no longer true at the claim.
     NoLongerWanted(End),
     /// The worker reports the state of all steps.
     StepsReported(Vec<Step>),
     ArtifactStored(Artifact),
-    /// Its log reached its limit.
+    /// The log has reached its limit.
     LogCut(LogCut),
     /// The worker has finished.
     Completed {
@@ -36,9 +36,9 @@ pub enum JobEvent {
         log_records: u64,
     },
     Lost(End),
-    /// Its `timeout` has passed, and its runner did not end it.
+    /// The `timeout` has passed, and the runner did not end the job.
     TimedOut(End),
-    /// Its worker session has ended.
+    /// The worker session has expired.
     SessionExpired(End),
     /// A person cancels it, or it is no longer wanted.
     Cancelled(End),
@@ -46,9 +46,9 @@ pub enum JobEvent {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing failed the job.
+    /// The job has no failure.
     Succeeded,
-    /// A step, an artifact, the environment or its `timeout` failed it.
+    /// A step, an artifact, the environment or the `timeout` failed the job.
     Failed,
 }
 
@@ -95,7 +95,7 @@ impl Job {
 }
 
 impl JobState {
-    /// The state after `event`; none when the event is not legal in this state.
+    /// The state after `event`. None if the event is not legal in this state.
     fn on_event(self, event: JobEvent) -> Option<Self> {
         match (self, event) {
             (Self::Scheduled, JobEvent::Claimed(run)) => Some(Self::Running { run }),
@@ -170,7 +170,7 @@ impl JobState {
     }
 }
 
-/// Stops the steps that still run when the job ends, because no report will follow.
+/// Stops the steps that are running when the job ends, because no report will follow.
 fn stopped(mut run: Box<Run>, end: &End) -> Box<Run> {
     let running = |step: &&mut Step| step.status == StepStatus::Running;
     for step in run.steps.iter_mut().filter(running) {

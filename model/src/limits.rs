@@ -8,13 +8,13 @@ pub const SOURCE_NAME_BYTES: usize = 64;
 /// Longest name of a runner or token. It is shown in tables and stored with every job.
 pub const NAME_CHARS: usize = 100;
 
-/// Capabilities that are kept of a runner. Its program has a handful.
+/// The most capabilities that are kept for a runner. Its program has a handful.
 pub const RUNNER_CAPABILITIES: usize = 50;
 
 /// Labels of one runner, and characters of one label. They are compared at every offer.
 pub const RUNNER_LABELS: usize = 50;
 
-/// Jobs that one runner may run at once. More is a wrong setting, not a large machine.
+/// Jobs that one runner may run at once. A larger number is probably a mistake in the configuration.
 pub const RUNNER_CAPACITY: u32 = 1_000;
 
 /// Lifetime of a worker session token, and so of a job (specification, "Limits").
@@ -23,45 +23,47 @@ pub const WORKER_SESSION: TimeDelta = TimeDelta::hours(4);
 /// Lifetime of a runner session token (specification, "Limits").
 pub const RUNNER_SESSION: TimeDelta = TimeDelta::days(30);
 
-/// Age at which a runner session token is renewed: a runner that is seen once a week never loses its session, and not
+/// Age at which a runner session token is renewed: a runner that connects once a week never loses its session, and not
 /// every poll writes to the disk.
 pub const RUNNER_RENEWAL: TimeDelta = TimeDelta::days(1);
 
-/// How long the old runner session token stays valid after a renewal, since the answer with the new one may be lost.
+/// How long the old runner session token stays valid after a renewal, because the response with the new token may be lost.
 pub const RUNNER_RENEWAL_OVERLAP: TimeDelta = TimeDelta::minutes(10);
 
-/// If a runner still uses its old session token this long after a renewal, it never got the new one: an answer takes
-/// seconds, and ten attempts fit into the overlap.
+/// If a runner still uses its old session token this long after a renewal, it never received the new token: a response
+/// takes seconds, and ten attempts fit into the overlap.
 pub const RUNNER_RENEWAL_RETRY: TimeDelta = TimeDelta::minutes(1);
 
-/// How long a worker token stays valid for logs and completion after someone other than the worker has ended the job.
+/// How long a worker token stays valid for logs and completion after anyone except the worker has ended the job.
 pub const WORKER_LAST_WORDS: TimeDelta = TimeDelta::minutes(2);
 
-/// Deletions of jobs by people in a scan's retention record: enough to see who deletes jobs, few because the record is
-/// written with every removal.
+/// Deletions of jobs by people in a scan's retention record: enough to see who deletes jobs, and few because the record
+/// is written with every removal.
 pub const REMEMBERED_DELETIONS: usize = 10;
 
 /// Artifacts that one commit removes. Together with the records of their job and scan they fit into its 100 operations.
 pub const ARTIFACTS_REMOVED: usize = 90;
 
-/// Operations that the removal of jobs may add to one commit, which has at most 100. The rest is for pages of the
+/// Operations that the removal of jobs may add to one commit, which has at most 100. The others are for pages of the
 /// history and the record of the scan.
 pub const REMOVAL_OPERATIONS: usize = 90;
 
-/// Pages of a history that one commit removes together with jobs. Lines of 100 jobs are in no more, unless pages were lost.
+/// Pages of a history that one commit removes together with jobs. The lines of 100 jobs are in fewer pages, unless
+/// pages were lost.
 pub(crate) const PAGES_REMOVED: usize = 4;
 
-/// Longest path of a blob, and most names in one. A client can show it, and its percent-encoded form is a path on disk.
+/// The longest path of a blob, and the most names in a path. A client can show it, and its percent-encoded form is a
+/// path on disk.
 pub const BLOB_PATH_BYTES: usize = 1_024;
 pub const BLOB_PATH_SEGMENTS: usize = 32;
 
-/// Blobs and folders in one folder. Each new one reads the folder.
+/// Blobs and folders in one folder. Each new entry reads the folder.
 pub const BLOB_FOLDER_ENTRIES: usize = 10_000;
 
-/// Old contents of a blob that may be kept, at most.
+/// The most old contents that are kept per blob.
 pub const BLOB_VERSIONS: u8 = 20;
 
-/// Longest life of a link to a blob. A token is meant for longer access.
+/// Longest lifetime of a link to a blob. A token is meant for longer access.
 pub const BLOB_LINK_LIFE: TimeDelta = TimeDelta::days(7);
 
 /// Links to blobs that may be open at once. Each is a live record.
@@ -83,66 +85,66 @@ pub const OPEN_REGISTRATIONS: usize = 1_000;
 /// list reads all of them.
 pub const UNFINISHED_JOBS: usize = 100_000;
 
-/// The same for one project: half of all, so that one project cannot block the others.
+/// The most unfinished jobs of one project: half of all, so that one project cannot block the others.
 pub const UNFINISHED_JOBS_PER_PROJECT: usize = UNFINISHED_JOBS / 2;
 
-/// The same for jobs that one token dispatched: a program in a loop leaves room for everybody else.
+/// The most unfinished jobs that one token has dispatched: a program in a loop leaves space for all others.
 pub const UNFINISHED_JOBS_PER_TOKEN: usize = UNFINISHED_JOBS / 4;
 
 /// Jobs of one scan that wait for a runner: a tenth of all, so that dispatching one scan in a loop cannot block other
 /// scans.
 pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 
-/// Personal access tokens. Each is a live record. The limit stops a program that creates one for every call.
+/// Personal access tokens. Each is a live record. The limit stops a program that creates a token for every call.
 pub const TOKENS: usize = 10_000;
 
-/// Browser sessions of one token: more than one person has, and its record stays small.
+/// Browser sessions of one token: more than one person needs, and the record stays small.
 pub const SESSIONS: usize = 50;
 
-/// How long a browser stays signed in without being used, and at most.
+/// How long a browser stays signed in without being used, and how long at most.
 pub const SESSION_IDLE: TimeDelta = TimeDelta::days(7);
 pub const SESSION_LIFE: TimeDelta = TimeDelta::days(30);
 
-/// How exactly the last use of a session is known: each note is a commit.
+/// The precision of a session's last use. Each update is a commit.
 pub const SESSION_SEEN: TimeDelta = TimeDelta::hours(1);
 
 /// Characters of a browser's description that are kept.
 pub const SESSION_DEVICE_CHARS: usize = 200;
 
-/// How long before its end the holders of a token are reminded: long enough to change it where it is used.
+/// How long before its expiry the users of a token are reminded: long enough to replace the token everywhere.
 pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
 
-/// Default lifetime of a token: a quarter, so that forgotten tokens end.
+/// Default lifetime of a token: three months, so that forgotten tokens expire.
 pub const TOKEN_LIFE: TimeDelta = TimeDelta::days(90);
 
-/// Longest time for which a regenerated token's former secret is accepted: a day to replace it everywhere.
+/// Longest time for which a regenerated token's former secret is accepted: one day to replace it everywhere.
 pub const TOKEN_OVERLAP: TimeDelta = TimeDelta::hours(24);
 
 /// Expired registration tokens that the creation of a token or runner removes: more than one, so that they do not
-/// pile up, and few enough for the same batch.
+/// accumulate, and few enough for the same batch.
 pub const REGISTRATION_SWEEP: usize = 20;
 
 /// How long an offer waits for its claim (design section 4).
 pub const OFFER: TimeDelta = TimeDelta::seconds(10);
 
-/// After this silence a runner has lost its jobs (design section 4).
+/// After this time of silence a runner loses its jobs (design section 4).
 pub const RUNNER_SILENCE: TimeDelta = TimeDelta::minutes(2);
 
-/// How long after the `timeout` of its scan the daemon ends a job. The runner stops the steps (10 s), lets others
-/// clean up (60 s), and has a minute for artifacts.
+/// How long after the `timeout` of its scan the daemon ends a job. Before that, the runner stops the steps (10 s), runs
+/// the clean-up steps (60 s), and has a minute for artifacts.
 pub const TIMEOUT_END: TimeDelta = TimeDelta::minutes(2);
 
-/// Inputs of one job in its record; larger ones are an object of the job (design section 6).
+/// Inputs of a job in its record; larger inputs are an object of the job (design section 6).
 pub const INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
 
 /// Names of workflows in the message about a removal that waits for an approval: enough to recognise it.
 pub const HELD_NAMES: usize = 10;
 
-/// Diagnostics that are kept for one stale file: enough to fix it, not enough to fill a record.
+/// The most diagnostics of one stale file: enough to fix it, and too few to fill a record.
 pub const STALE_DIAGNOSTICS: usize = 100;
 
-/// Diagnostics and excerpts of all stale files of a source together, as JSON. The source's record shares a batch of 1
-/// MiB with the record of a tip, and pretty-printing may double their size.
+/// Diagnostics and excerpts of all stale files of a source together, as JSON. The source's record is written in one
+/// batch of 1 MiB with the record of a tip, and pretty-printing may double their size.
 pub const STALE_DIAGNOSTICS_BYTES: usize = 96 * 1024;
 
 /// Stale files of a source together with their diagnostics, as JSON, for the same reason.
@@ -151,7 +153,7 @@ pub const STALE_FILES_BYTES: usize = 192 * 1024;
 /// Verdicts on the files of one tip, as JSON, for the same reason.
 pub const TIP_VERDICTS_BYTES: usize = 192 * 1024;
 
-/// Files left out of a job's artifacts that its record names. The rest is counted.
+/// Files left out of a job's artifacts that its record lists. The others are counted.
 pub const LEFT_OUT_FILES: usize = 20;
 
 /// Longest name of such a file in the record, and longest reason.
@@ -160,7 +162,7 @@ pub const LEFT_OUT_CHARS: usize = 200;
 /// Longest message of a failure, and longest error text of a step, in a record.
 pub const MESSAGE_CHARS: usize = 2_000;
 
-/// Error texts of all steps of a job together. The job's record must fit into a batch however many steps fail.
+/// Error texts of all steps of a job together. The job's record must fit into a batch even if many steps fail.
 pub const STEP_ERRORS_BYTES: usize = 64 * 1024;
 
 /// The most steps of a job whose definition cannot be read.
@@ -169,7 +171,7 @@ pub const MOST_STEPS: usize = 1000;
 /// The most artifacts of such a job.
 pub const UNDECLARED_ARTIFACTS: usize = 100;
 
-/// Longest content digest of an artifact: `sha256:` and 64 digits, with room for a longer algorithm.
+/// Longest content digest of an artifact: `sha256:` and 64 digits, with space for a longer algorithm.
 pub const CONTENT_DIGEST_BYTES: usize = 160;
 
 /// A page of a scan's history is closed at this size. A reader loads one page at a time.
@@ -178,23 +180,23 @@ pub const HISTORY_PAGE_BYTES: u64 = 1024 * 1024;
 /// A page of a scan's ledger is closed at this size.
 pub const LEDGER_PAGE_BYTES: u64 = 256 * 1024;
 
-/// Closed pages of a scan's ledger that are kept. With the open page they have more than the newest 1,000 records of
-/// ordinary expressions (design section 4).
+/// Closed pages of a scan's ledger that are kept. Together with the open page, they have more than the newest 1,000
+/// records of ordinary expressions (design section 4).
 pub const LEDGER_PAGES: u64 = 4;
 
-/// Clauses of one expression in a ledger record. The first ones decide, and a record must stay small.
+/// Clauses of one expression in a ledger record. The first clauses decide, and a record must stay small.
 pub const CLAUSES: usize = 40;
 
 /// Characters of a text or value in a ledger record.
 pub const CLAUSE_CHARS: usize = 200;
 
-/// Jobs of one expression in a ledger record. An expression over every job of several scans reads hundreds; the newest
-/// are enough.
+/// Jobs of one expression in a ledger record. An expression that reads every job of several scans reads hundreds; the
+/// newest are enough.
 pub const JOBS_READ: usize = 100;
 
-/// Static cost of the expressions that one decision evaluates, in units of about 100 ns: a millisecond, for which
-/// every other command waits. Several expressions without nested iteration fit. Others are evaluated outside the
-/// committer.
+/// Static cost of the expressions that one decision evaluates, in units of about 100 ns: a millisecond, in which all
+/// other commands wait. It is enough for several expressions without nested iteration. Other expressions are evaluated
+/// outside of the committer.
 pub const EVALUATIONS_COST: u64 = 10_000;
 
 /// Cost of reading the summary of a scan, in the same units.
@@ -203,17 +205,17 @@ pub(crate) const SCAN_READ_COST: u64 = 20;
 /// Cost of reading a job, which is copied twice.
 pub(crate) const JOB_READ_COST: u64 = 20;
 
-/// Cost of reading one of its artifacts.
+/// Cost of reading an artifact of a job.
 pub(crate) const ARTIFACT_READ_COST: u64 = 2;
 
-/// Cost of reading its outputs.
+/// Cost of reading the outputs of a job.
 pub(crate) const OUTPUTS_READ_COST: u64 = 20;
 
 /// Scans whose expressions are evaluated in the commit that ends a job.
 pub const FOLLOWERS: usize = 20;
 
-/// Operations that these evaluations may add to the commit, which has at most 100. Each takes up to five. The rest is
-/// for the job itself and the end of its log.
+/// Operations that these evaluations may add to the commit, which has at most 100. Each evaluation needs up to five.
+/// The others are for the job itself and the end of its log.
 pub const FOLLOWERS_OPERATIONS: usize = 80;
 
 /// Bytes that these evaluations may add to the commit, which has at most 1 MiB.
@@ -228,27 +230,27 @@ pub const CATCH_UP: usize = 10;
 /// Missed slots that are counted one by one. A larger number has no use, and counting would delay the committer.
 pub const SLOTS_COUNTED: u64 = 1_000;
 
-/// A slot that is evaluated later than this counts as missed: the daemon did not run, or the clock was set.
+/// A slot that is evaluated later than this is missed: the daemon did not run, or the clock was set.
 pub const SLOT_LATE: TimeDelta = TimeDelta::minutes(1);
 
-/// The difference between wall clock and elapsed time that counts as a jump of the clock. It is larger than a wrong
-/// daylight saving time, which must not make a slot fire twice.
+/// A larger change of the difference between wall clock and elapsed time is a jump of the clock. A wrong daylight
+/// saving time is not larger, and must not run a slot twice.
 pub const CLOCK_JUMP: TimeDelta = TimeDelta::hours(1);
 
 /// Expiry times follow the wall clock once it differs this much from the world's time. A smaller difference is not
 /// visible, and each move rewrites all these records.
 pub const CLOCK_LAG: TimeDelta = TimeDelta::minutes(1);
 
-/// A jump that expiry times have not followed is recorded again after this time. The next process continues the newer
-/// of the two clocks once its own clock has reached it, so a recent record allows a longer downtime.
+/// A jump that expiry times do not follow yet is recorded again after this time. The next process continues the newer
+/// of the two clocks when its own clock has reached it, so a recent record allows a longer downtime.
 pub const CLOCK_NOTE: TimeDelta = TimeDelta::minutes(10);
 
-/// Clocks in the record of jumps. Each followed jump adds one, which is removed once all expiry times are stored
-/// again; more are needed only if that fails repeatedly.
+/// Clocks in the record of jumps. Each followed jump adds a clock, which is removed when all expiry times are stored
+/// again. More are needed only if storing fails repeatedly.
 pub const CLOCKS: usize = 16;
 
-/// A schedule further ahead of the clock than this is reset to now. A schedule that is less ahead waits, so that no
-/// slot fires twice.
+/// A schedule that is further ahead of the clock is reset to now. Other schedules that are ahead wait, so that no slot
+/// runs twice.
 pub const CURSOR_AHEAD: TimeDelta = TimeDelta::days(1);
 
 /// The frozen context of a job in its record, as JSON (design section 4).
@@ -261,68 +263,68 @@ pub const VALUE_BYTES: usize = 64 * 1024;
 /// Vars of one project, and secrets of one project. All of them are in one record.
 pub const PROJECT_VALUES: usize = 1_000;
 
-/// Names and values of all vars of a project, as JSON. A scan may name all of them; they are then frozen into its job's
-/// record, which has room for this much (design section 4).
+/// Names and values of all vars of a project, as JSON. A scan may use all of them; they are then frozen into its job's
+/// record, which has this much space (design section 4).
 pub const VARS_BYTES: usize = INLINE_PAYLOAD_BYTES;
 
 /// Values of all secrets of a project. Their record, in hexadecimal, must fit into a batch, and the masker of a job
-/// that names all of them is about fifty times as large.
+/// that uses all of them is about fifty times as large.
 pub const SECRETS_BYTES: u64 = 128 * 1024;
 
-/// Shortest secret, in characters. A shorter one occurs in every text, so masking it would reveal it.
+/// Shortest secret, in characters. A shorter value occurs in every text, so masking it would reveal it.
 pub const SECRET_CHARS: usize = 3;
 
 /// Line lengths of base64 in common programs: `openssl`, and MIME as in `base64`.
 pub const BASE64_LINES: [usize; 2] = [64, 76];
 
-/// Shortest rest of such a line that is masked, in characters. A shorter one occurs in other texts.
+/// Shortest last line of such base64 that is masked, in characters. A shorter line occurs in other texts.
 pub const BASE64_REST_CHARS: usize = 8;
 
-/// How long a repeated request gets the answer of the first (design section 7).
+/// How long a repeated request gets the answer of the first request (design section 7).
 pub const IDEMPOTENCY: TimeDelta = TimeDelta::hours(24);
 
-/// Expired records that the creation of one removes: two, so that they do not pile up.
+/// Expired records that the creation of a record removes: two, so that they do not accumulate.
 pub const IDEMPOTENCY_SWEEP: usize = 2;
 
 /// Longest reason of a suspension or resumption, in characters: a sentence or two. It is repeated in the ledger and in jobs.
 pub const SUSPENSION_REASON_CHARS: usize = 500;
 
-/// Actions that a line of the audit log names; the others are counted. A line must stay much shorter than the piece of
-/// 256 KiB in which the log is read.
+/// Actions in a line of the audit log; other actions are counted. A line must stay much shorter than the blocks of 256
+/// KiB in which the log is read.
 pub const AUDIT_ACTIONS: usize = 50;
 
 /// Characters of a text in the audit log. The names and paths of daily use are shorter.
 pub const AUDIT_TEXT_CHARS: usize = 200;
 
-/// Jobs that the reason of a waiting job names; the others are counted.
+/// Jobs that are listed in the reason of a waiting job; the others are counted.
 pub const NAMED_JOBS: usize = 3;
 
-/// The same for scans whose jobs have waited longer.
+/// Scans of older jobs that are listed in this reason.
 pub const NAMED_SCANS: usize = 3;
 
-/// How many of these jobs are counted.
+/// Older jobs that are counted for this reason.
 pub const COUNTED_JOBS: usize = 100;
 
-/// Default pause before jobs of scans that wake each other, from the second lap on.
+/// Default pause before jobs of scans that trigger each other, from the second lap on.
 pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
 
-/// The shortest pause. Without any, two scans of empty steps would keep the disk busy.
+/// The shortest pause. Without a pause, two scans with empty steps would keep the disk busy.
 pub(crate) const CYCLE_PAUSE_LEAST: TimeDelta = TimeDelta::milliseconds(100);
 
-/// A longer lap is not quick: a schedule could have the same pace.
+/// A lap that takes at least this long is not quick: a schedule could have the same interval.
 pub(crate) const QUICK_LAP: TimeDelta = TimeDelta::minutes(1);
 
 /// Quick laps after which a circle is reported: more than a loop needs that ends when its work is done.
 pub(crate) const CIRCLE_LAPS: u64 = 100;
 
-/// Scans whose processed successes a scan's head keeps, unless one revision names more. A file that is edited by hand
-/// names fewer over the years; a generated one must not make the record grow with each revision.
+/// Scans whose processed successes a scan's head keeps, unless one revision uses more. Revisions that people edit use
+/// fewer over the years; generated revisions must not make the record grow.
 pub(crate) const PROCESSED_SCANS: usize = 100;
 
-/// Causes that a job names. If more scans wake it at once, the newest are enough.
+/// Causes that a job lists. If more scans trigger it at once, the newest are enough.
 pub(crate) const CAUSES: usize = 8;
 
-/// Digits of a part of a job's id, at least. With fewer, a part would soon name several jobs.
+/// The minimum number of digits of a part of a job's id. Fewer digits would soon match several jobs.
 pub const ID_PART_DIGITS: usize = 4;
 
 /// Former names of a scan whose jobs its expressions still read. Scans are rarely renamed, and each name is a history

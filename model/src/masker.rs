@@ -1,8 +1,8 @@
-//! Hides secrets in text, before the text goes anywhere.
+//! Hides secrets in text before the text is stored or sent.
 //!
 //! It hides every byte of a secret, of its lines and of their encodings. Each unbroken run of hidden bytes becomes one
-//! [`MASK`]. So the longest match wins, and overlapping secrets are all hidden. The outcome does not depend on how a
-//! stream is cut into pieces, because a stream keeps back what may be the beginning of a secret.
+//! [`MASK`], so overlapping secrets are all hidden. The result does not depend on how a stream is cut into pieces,
+//! because the end of a stream is kept while it may be the beginning of a secret.
 
 mod beginnings;
 mod encodings;
@@ -39,12 +39,13 @@ struct Automaton {
     beginnings: Beginnings,
     nfa: NFA,
     start: StateID,
-    /// For each state the length of the longest end of the text that is a proper beginning of a pattern; none is 0.
+    /// For each state: the length of the longest suffix of the input that is a proper prefix of a pattern. A missing
+    /// state means 0.
     begun: HashMap<StateID, usize>,
 }
 
 impl Masker {
-    /// A masker of these secrets. Secrets under three characters are not hidden, because they occur in every text.
+    /// A masker of these secrets. Secrets of less than three characters are not hidden, because they occur in every text.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Result<Self, MaskerError> {
         let mut patterns = BTreeSet::new();
         for secret in secrets {
@@ -67,7 +68,7 @@ impl Masker {
         String::from_utf8_lossy(&masked).into_owned()
     }
 
-    /// Hides secrets in a text that comes in pieces.
+    /// Hides secrets in a text that arrives in pieces.
     pub fn stream(&self) -> MaskStream {
         MaskStream {
             reader: self.0.as_ref().map(|automaton| Reader {
@@ -93,7 +94,7 @@ impl Automaton {
             .match_kind(MatchKind::Standard)
             .prefilter(false)
             .build(patterns)?;
-        // Without an anchor, a start state is always there.
+        // An unanchored automaton always has a start state.
         let start = nfa.start_state(Anchored::No).unwrap_or_default();
         let mut automaton = Self {
             beginnings: Beginnings::of(patterns),
@@ -110,7 +111,8 @@ impl Automaton {
                 state = automaton.next(state, *byte);
             }
         }
-        // After a whole pattern, a state that begins no longer pattern continues with the pattern that its end begins.
+        // If a pattern is not a prefix of a longer pattern, its longest begun prefix is the one of the pattern without
+        // its first byte.
         let mut by_length: Vec<&Vec<u8>> = patterns.iter().collect();
         by_length.sort_by_key(|pattern| pattern.len());
         for pattern in by_length {
@@ -145,14 +147,14 @@ impl Automaton {
     }
 }
 
-/// Hides secrets in a stream that comes in pieces.
+/// Hides secrets in a stream that arrives in pieces.
 #[derive(Debug)]
 pub struct MaskStream {
     reader: Option<Reader>,
 }
 
 impl MaskStream {
-    /// Takes the next bytes. Appends to `out` what cannot belong to an unfinished secret.
+    /// Takes the next bytes. Appends to `out` the bytes that cannot belong to an unfinished secret.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         match &mut self.reader {
             None => out.extend_from_slice(bytes),
@@ -160,7 +162,7 @@ impl MaskStream {
         }
     }
 
-    /// Ends the stream. Appends what was kept back.
+    /// Ends the stream. Appends the bytes that were kept.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         if let Some(reader) = &mut self.reader {
             reader.release(reader.kept.len(), out);
@@ -170,15 +172,15 @@ impl MaskStream {
     }
 }
 
-/// Where a stream stands.
+/// The state of a stream.
 struct Reader {
     automaton: Arc<Automaton>,
     state: StateID,
-    /// The end of the stream that is not released yet.
+    /// The end of the stream, not yet written to the output.
     kept: Vec<u8>,
-    /// The hidden parts, in order and not adjacent.
+    /// The hidden ranges of `kept`, in order and not adjacent.
     hidden: VecDeque<Range<usize>>,
-    /// Whether the last thing released belongs to a hidden run that may go on.
+    /// True if the output ends with a mask whose hidden run may continue.
     in_run: bool,
 }
 
@@ -201,7 +203,7 @@ impl Reader {
         self.release(self.kept.len().saturating_sub(begun), out);
     }
 
-    /// Adds a run that ends where or after all others end.
+    /// Adds a run. Its end must not be before the end of any other run.
     fn hide(&mut self, mut run: Range<usize>) {
         while let Some(last) = self.hidden.pop_back_if(|last| last.end >= run.start) {
             run.start = run.start.min(last.start);
@@ -209,7 +211,7 @@ impl Reader {
         self.hidden.push_back(run);
     }
 
-    /// Releases the first bytes.
+    /// Writes the first `count` bytes to the output.
     fn release(&mut self, count: usize, out: &mut Vec<u8>) {
         let mut at = 0;
         while at < count {
@@ -235,7 +237,7 @@ impl Reader {
     }
 }
 
-/// Shows nothing of the text.
+/// Shows no part of the text.
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reader").finish_non_exhaustive()

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::{Abilities, JobId, Timestamp, WorkflowId, World};
 
-/// When each workflow was last served. Workflows take turns, so that a busy one cannot starve a quiet one.
+/// When each workflow was last served. Workflows take turns, so that a busy workflow cannot block a quiet workflow.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
     served: HashMap<WorkflowId, u64>,
@@ -16,7 +16,7 @@ impl Turns {
         self.served.insert(workflow, self.count);
     }
 
-    /// Removes workflows without waiting jobs. A new workflow comes first.
+    /// Removes workflows without waiting jobs. A workflow without an entry is served first.
     pub fn keep_waiting(&mut self, world: &World) {
         let waiting = world.waiting_workflows();
         if self.served.len() > waiting.len() * 2 + 16 {
@@ -28,7 +28,8 @@ impl Turns {
 }
 
 /// The next job for a runner with these abilities. Workflows take turns, and the oldest job of a workflow comes first
-/// (design section 4). `time` is the world's: later jobs are left out. `taken` accepts jobs that are already offered.
+/// (design section 4). Jobs that are due after `time` (the world's time) are left out. `taken` is true for jobs that
+/// are already offered.
 pub fn next_job(
     world: &World,
     abilities: &Abilities,

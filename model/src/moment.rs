@@ -1,4 +1,4 @@
-//! Everything external that a decision gets: time, order, randomness, and the sandbox for expressions.
+//! The external inputs of a decision: time, order, randomness, and the sandbox for expressions.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use workflow::{EngineError, Sandbox};
 
 use crate::{JobId, Timestamp};
 
-/// A decision's place in the total order of all decisions. It decides which of two jobs is later; clocks do not.
+/// A decision's position in the total order of all decisions. It defines which of two jobs is later, independent of clocks.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
@@ -25,10 +25,10 @@ impl Order {
 
 /// The clocks of the process.
 pub trait Clock: Send + Sync {
-    /// The wall clock. It jumps when somebody sets it.
+    /// The wall clock. It jumps when it is set.
     fn now(&self) -> Timestamp;
 
-    /// The wall clock at the start of the process, plus the elapsed time. Nobody can set it.
+    /// The wall clock at the start of the process, plus the elapsed time. It cannot be set.
     fn steady(&self) -> Timestamp;
 }
 
@@ -44,11 +44,11 @@ pub trait Entropy: Send {
     }
 }
 
-/// Everything external that a decision gets.
+/// The external inputs of a decision.
 pub struct Moment<'a> {
     /// The wall clock.
     pub now: Timestamp,
-    /// The clock that periods are measured with: [`World::time`](crate::World::time).
+    /// The clock for measuring periods: [`World::time`](crate::World::time).
     pub steady: Timestamp,
     pub order: Order,
     pub entropy: &'a mut dyn Entropy,
@@ -56,9 +56,9 @@ pub struct Moment<'a> {
     pub sandbox: Result<&'a Sandbox, EngineError>,
     /// The current length of a job's log, in bytes.
     pub log_bytes: &'a dyn Fn(JobId) -> u64,
-    /// False while the disk has no room for new jobs.
+    /// False while the disk has no space for new jobs.
     pub may_make_jobs: bool,
-    /// The pause before jobs of scans that wake each other, from the second lap on.
+    /// The pause before jobs of scans that trigger each other, from the second lap on.
     pub cycle_pause: TimeDelta,
 }
 

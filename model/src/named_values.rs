@@ -1,5 +1,5 @@
-//! What a job's expressions name and its record does not hold: the values of secrets, and names without a value, with
-//! the reason.
+//! Values that a job's expressions use but its record does not contain: the values of secrets, and names without a
+//! value, each with the reason.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::sealing::SecretValue;
 use crate::sealing_keys::SealingKeys;
 use crate::{Job, World};
 
-/// Only for the runner that executes the job.
+/// Only sent to the runner that executes the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedValues {
     /// The secrets that could be decrypted.
     pub secrets: BTreeMap<String, SecretValue>,
-    /// Names without a value, as expressions write them (`vars.X`), with the reason and what to do.
+    /// Names without a value, as written in expressions (`vars.X`), with the reason and a hint.
     pub missing: BTreeMap<String, String>,
 }
 
 impl NamedValues {
-    /// The values for a running job. A secret that was set after the claim has its newest value, because old values
-    /// are not kept.
+    /// The values for a running job. A secret that was set after the claim has its newest value, because old values are
+    /// not kept.
     pub fn of(world: &World, job: &Job, scan: &Scan, keys: Option<&SealingKeys>) -> Self {
         let mut found = Self::default();
         let Some(run) = job.state.run() else {

@@ -1,4 +1,4 @@
-//! The plan for a tip: what must change so that the tip is active.
+//! The plan for a tip: the changes that make the tip active.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,22 +17,19 @@ pub struct DesiredFile {
     /// Path in the repository.
     pub file: String,
     pub name: String,
-    /// What it says.
     pub content: DesiredContent,
 }
 
 #[derive(Debug, Clone)]
 pub enum DesiredContent {
-    /// The same text as the newest revision, so it was not parsed.
+    /// The text of the newest revision, so it was not parsed.
     Unchanged,
     /// A valid text.
     Valid {
         text: Arc<str>,
         /// SHA-256 of the text, hexadecimal.
         sha256: String,
-        /// What it defines.
         definition: Arc<Workflow>,
-        /// Warnings about it.
         warnings: Vec<Diagnostic>,
     },
     /// Not a valid workflow.
@@ -48,62 +45,62 @@ pub struct DesiredTip {
     pub commit: String,
     /// Every workflow file, in order of path.
     pub files: Vec<DesiredFile>,
-    /// What is at the path of the source's folder.
+    /// The entry at the path of the source's folder.
     pub folder: TipFolder,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TipFolder {
-    /// The folder, which was read completely.
+    /// The folder, completely read.
     Read,
-    /// Nothing: the tip has no workflows.
+    /// No entry: the tip has no workflows.
     Missing,
-    /// Something else, described here. No workflow counts as deleted.
+    /// Another entry, described here. No workflow counts as deleted.
     Unreadable(String),
 }
 
-/// What happens to the workflows of a tip as a whole.
+/// How the workflows of a tip are treated as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Each file is planned on its own.
+    /// Each file is planned separately.
     #[default]
     Applied,
     /// There is no folder, so there are no workflows.
     NoFolder,
     /// Nothing is applied, because the path of the folder is not a folder.
     Unreadable(String),
-    /// Nothing is applied until somebody approves it.
+    /// Nothing is applied until a person approves the tip.
     Held(HeldRemoval),
 }
 
-/// What a tip would remove.
+/// The workflows that a tip would retire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldRemoval {
-    /// How many workflows would retire.
+    /// The number of workflows.
     pub workflows: u64,
     /// The first workflows by name.
     pub names: Vec<String>,
-    /// True if they would retire because the source has another folder.
+    /// True if they would be retired because the source has another folder.
     pub folder_changed: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct TipPlan {
     pub activate: Vec<Activate>,
-    /// Workflows whose file is gone.
+    /// Workflows whose files were removed.
     pub retire: Vec<Retire>,
-    /// Workflows whose jobs get files of another commit from now on. Their revision stays.
+    /// Workflows whose jobs get files of another commit from now on. Their revision does not change.
     pub hold: Vec<HoldCommit>,
-    /// Invalid files, and since when they are invalid.
+    /// Invalid files, each with the time since it is invalid.
     pub stale: Vec<StaleFile>,
     /// The outcome for each file whose state changed.
     pub verdicts: Vec<FileVerdict>,
     pub standing: Standing,
 }
 
-/// Plans how to make a tip active. Each file is planned on its own: an invalid file never stops a valid one, and an
-/// unreadable file does not count as deleted. Nothing changes without an approval if the tip would retire all of
-/// several workflows, or any because the source has another folder: this is usually a mistake.
+/// Plans how to make a tip active. Each file is planned separately: an invalid file never affects a valid file, and an
+/// unreadable file does not count as deleted. If the tip would retire all of several workflows, or any workflow because
+/// the source has another folder, this is usually a mistake, so the tip needs an approval.
 pub fn plan(source: &Source, desired: DesiredTip, world: &World, now: Timestamp) -> TipPlan {
     let mut plan = TipPlan::default();
     let mut seen: BTreeSet<WorkflowId> = BTreeSet::new();
@@ -236,7 +233,7 @@ fn is_approved(source: &Source, commit: &str) -> bool {
     source.removal == Some(Removal::Approved) && tip == Some(commit)
 }
 
-/// What needs an approval, if anything does.
+/// The removal, if it needs an approval.
 fn held_removal(
     source: &Source,
     world: &World,
@@ -258,7 +255,7 @@ fn held_removal(
     })
 }
 
-/// True if the last active file is in this folder.
+/// True if the file of the last active revision is in this folder.
 fn is_in_folder(record: &WorkflowRecord, folder: &str) -> bool {
     let stem = match folder {
         "" => record.name.clone(),
@@ -275,7 +272,7 @@ fn is_active(record: &WorkflowRecord) -> bool {
     }
 }
 
-/// True while the record names a commit because the file is invalid.
+/// True if the record holds a commit because the file is invalid.
 fn is_held(record: Option<&Arc<WorkflowRecord>>) -> bool {
     let held = record.and_then(|record| record.held.as_ref());
     held.is_some_and(|held| held.until.is_none())

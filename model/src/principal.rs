@@ -1,4 +1,4 @@
-//! Who acts: a credential of a person, and what it may do now.
+//! The credential with which a person acts, and its present rights.
 
 use crate::actor::Actor;
 use crate::blob::BlobLink;
@@ -8,12 +8,12 @@ use crate::token::{Token, TokenHash};
 use crate::world::World;
 use crate::{BlobLinkId, SessionId, Timestamp, TokenId};
 
-/// Who acts. Today this is a credential of a token. Later a principal also names a person, or the project of a job.
+/// The actor of a request. Today this is a credential of a token. Later it may also be a person, or the project of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub token: TokenId,
     pub name: String,
-    /// Hash of the secret: of the presented token, or of the token that made the session.
+    /// Hash of the secret of the presented token, or of the token that created the session.
     pub secret: TokenHash,
     /// The session, if the credential is the cookie of a browser.
     pub session: Option<SessionId>,
@@ -41,7 +41,7 @@ impl Principal {
         })
     }
 
-    /// The bearer of the link, who acts for the token that made it.
+    /// The user of a link, who acts for the token that created the link.
     pub fn of_link(world: &World, link: &BlobLink) -> Option<Self> {
         let token = world.token(link.token)?;
         Some(Self {
@@ -50,7 +50,7 @@ impl Principal {
         })
     }
 
-    /// What the principal may see and do at `now`. None if the credential is not valid any more.
+    /// The rights of the principal at `now`. None if the credential is not valid any more.
     pub fn rights(&self, world: &World, now: Timestamp) -> Option<Rights> {
         let token = world.token(self.token)?;
         let has_session = self.session.is_none_or(|id| {
@@ -65,7 +65,7 @@ impl Principal {
         is_valid.then(|| Rights::from(&**token))
     }
 
-    /// When the secret expires, if it does.
+    /// When the secret expires. None if it does not expire.
     pub fn ends_at(&self, world: &World) -> Option<Timestamp> {
         let token = world.token(self.token)?;
         let former = token.former.as_ref().filter(|it| it.hash == self.secret);
@@ -73,7 +73,7 @@ impl Principal {
         token.expires_at.into_iter().chain(former).min()
     }
 
-    /// The actor of what the principal changes.
+    /// The actor for changes of the principal.
     pub fn actor(&self) -> Actor {
         Actor::Token {
             id: self.token,
@@ -81,7 +81,7 @@ impl Principal {
         }
     }
 
-    /// The credential whose share of a limit the principal uses.
+    /// The token whose share of a limit the principal uses.
     pub const fn share(&self) -> TokenId {
         self.token
     }

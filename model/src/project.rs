@@ -1,4 +1,4 @@
-//! What the workflows of a project share: vars, and encrypted secrets.
+//! The shared values of a project's workflows: vars, and encrypted secrets.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use crate::sealing::{KeyId, Place, Sealed, SealingError, SecretValue};
 use crate::sealing_keys::SealingKeys;
 use crate::{Actor, ProjectId, Timestamp};
 
-/// The vars of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectVars {
     pub project: ProjectId,
@@ -39,7 +38,7 @@ pub struct StoredSecret {
     pub edit: Edit,
 }
 
-/// Who set a value, and when.
+/// The author and the time of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edit {
     /// Increases with each edit in the same record.
@@ -86,7 +85,7 @@ impl ProjectSecrets {
         }
     }
 
-    /// How many of these secrets are sealed with a key.
+    /// The number of these secrets that are sealed with a key.
     pub fn sealed_with(&self, key: &KeyId) -> usize {
         let keys = self.secrets.values().map(|secret| &secret.sealed.key);
         keys.filter(|sealed| *sealed == key).count()

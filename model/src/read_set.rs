@@ -1,5 +1,5 @@
-//! What expressions read. A [`ReadSet`] shares the records of the world, so it is taken quickly; its values are built
-//! later. Equal read sets give equal values.
+//! The inputs of expressions. A [`ReadSet`] shares the records of the world, so collecting it is fast; its values are
+//! built later. Equal read sets result in equal values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
 use crate::{Clause, JobId};
 
-/// What expressions with certain references read.
+/// The inputs of expressions with certain references.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadSet {
     /// Everything except the jobs.
     pub(crate) context: Context,
     /// The jobs of the scans whose jobs are read.
     pub(crate) jobs: BTreeMap<String, JobsRead>,
-    /// Whether the outputs of jobs are read.
+    /// True if the outputs of jobs are read.
     pub(crate) outputs: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct ReadSet {
 pub(crate) struct JobsRead {
     pub(crate) reach: Reach,
     pub(crate) unfinished: Vec<Arc<Job>>,
-    /// Of the scan and of its former names.
+    /// The finished jobs of the scan, also under its former names.
     pub(crate) recent: Vec<Arc<Recent>>,
     /// The success that ended last.
     pub(crate) newest_success: Option<JobId>,
@@ -40,7 +40,7 @@ pub(crate) struct JobsRead {
     pub(crate) ended: Option<HistoryLine>,
 }
 
-/// Equal if expressions see the same jobs. A finished job never changes.
+/// Equal if expressions read the same jobs. A finished job never changes.
 impl PartialEq for JobsRead {
     fn eq(&self, other: &Self) -> bool {
         let (jobs, others) = (self.seen(), other.seen());
@@ -135,7 +135,7 @@ impl JobsRead {
     }
 }
 
-/// An expression and all that it reads. It no longer needs the world.
+/// An expression with all its inputs. It no longer needs the world.
 pub struct PreparedExpression {
     pub(crate) expression: Expression,
     pub(crate) read: ReadSet,
@@ -144,7 +144,7 @@ pub struct PreparedExpression {
     pub(crate) cost: u64,
 }
 
-/// An evaluation, and what it read.
+/// An evaluation with its inputs.
 #[derive(Debug, Clone)]
 pub struct Evaluated {
     pub(crate) read: ReadSet,
@@ -152,8 +152,8 @@ pub struct Evaluated {
 }
 
 impl Evaluated {
-    /// True if evaluating `prepared` would give the same result.
-    pub(crate) fn is_of(&self, prepared: &PreparedExpression) -> bool {
+    /// True if evaluating `prepared` would return the same result.
+    pub(crate) fn matches(&self, prepared: &PreparedExpression) -> bool {
         self.read == prepared.read
     }
 }
@@ -211,7 +211,7 @@ pub(crate) fn named<'w>(
     }
 }
 
-/// How far into the jobs of a scan these references read. None if they read no job.
+/// How far into the jobs of a scan these references read. None if they read no jobs.
 pub(crate) fn reach(references: &References, scan: &Scan) -> Option<Reach> {
     if references.any_scan {
         Some(Reach::All)
@@ -220,7 +220,7 @@ pub(crate) fn reach(references: &References, scan: &Scan) -> Option<Reach> {
     }
 }
 
-/// Upper bound of the cost of building what these references read, in the units of [`Expression::cost`].
+/// Upper bound of the cost of building the inputs for these references, in the units of [`Expression::cost`].
 pub(crate) fn reading_cost(workflow: &ActiveWorkflow, references: &References) -> u64 {
     let of_scan = |scan: &Scan| {
         let jobs = match reach(references, scan) {
@@ -240,7 +240,7 @@ pub(crate) fn reading_cost(workflow: &ActiveWorkflow, references: &References) -
     named(workflow, references).map(of_scan).sum()
 }
 
-/// Upper bound of the cost of an expression with what it reads.
+/// Upper bound of the cost of an expression and its inputs.
 pub(crate) fn cost(workflow: &ActiveWorkflow, expression: &Expression) -> u64 {
     expression.cost() + reading_cost(workflow, expression.references())
 }

@@ -1,4 +1,4 @@
-//! Why something changed or did not change. Files, API and CLI all show this enum.
+//! Why something changed or did not change. Files, API and CLI all show these reasons.
 
 mod text;
 
@@ -10,17 +10,17 @@ use crate::{Actor, Ahead, JobId, SourceName, SuspendedPart, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Reason {
-    /// Somebody asked for the job.
+    /// A person dispatched the job.
     Dispatched,
-    /// Somebody ran an earlier job again.
+    /// A person ran an earlier job again.
     Rerun {
         of: JobId,
     },
-    /// The job before it failed or was lost.
+    /// The previous job failed or was lost.
     Retry {
         of: JobId,
     },
-    /// A slot of the schedule came due.
+    /// A slot of the schedule was due.
     SlotDue {
         slot: Timestamp,
     },
@@ -54,7 +54,7 @@ pub enum Reason {
     StepFailed {
         /// Its position, from 0.
         step: u32,
-        /// The script's exit code, when it ended by itself.
+        /// The script's exit code, if the script was not stopped.
         exit_code: Option<i32>,
     },
     /// An artifact's path, condition or upload failed.
@@ -65,7 +65,7 @@ pub enum Reason {
     EnvFailed {
         message: String,
     },
-    /// The files of the repository could not be brought to the job.
+    /// The files of the repository could not be put into the job's folder.
     CheckoutFailed {
         message: String,
     },
@@ -73,19 +73,19 @@ pub enum Reason {
     SetupFailed {
         message: String,
     },
-    /// The runner had to stop at once.
+    /// The runner had to stop immediately.
     RunnerStopped {
         message: String,
     },
-    /// The runner was silent for too long, signed off, or came back without the job.
+    /// The runner was silent for too long, signed off, or reconnected without the job.
     RunnerLost,
     /// The job was running when the backup was taken.
     Restored,
-    /// Somebody cancelled the job.
+    /// A person cancelled the job.
     CancelledByUser,
     /// The scan's `timeout` passed.
     TimedOut,
-    /// The worker session token reached its end.
+    /// The worker session token expired.
     SessionExpired,
     /// The workflow or the scan is suspended.
     Suspended {
@@ -95,23 +95,23 @@ pub enum Reason {
         /// The text of the person who suspended it.
         text: String,
     },
-    /// The workflow, or the scan in it, is gone from the source.
+    /// The workflow or the scan was removed from the source.
     Retired,
     /// The daemon's configuration no longer names the source.
     SourceDropped,
     /// The artifact's `expires_in` has passed.
     Expired,
-    /// Somebody deleted it.
+    /// A person deleted it.
     DeletedByUser,
     /// The retention policy removed it.
     Pruned,
-    /// A retry that waits for its time.
+    /// A retry waits until it is due.
     RetryDue {
         at: Timestamp,
         attempt: u32,
         attempts: u32,
     },
-    /// The scan and others have woken each other for more than a lap, so the daemon makes a pause.
+    /// The scan and others have triggered each other for more than a lap, so the daemon makes a pause.
     CyclePause {
         /// The end of the pause.
         at: Timestamp,
@@ -122,15 +122,15 @@ pub enum Reason {
     NoRunnerConnected {
         registered: u64,
     },
-    /// No connected runner has every label that the scan asks for.
+    /// No connected runner has every label that the scan requires.
     NoRunnerFits {
         labels: Vec<String>,
     },
-    /// No connected runner with every label has a program that can do what the scan asks for.
+    /// No connected runner with every label has a program with a capability that the scan requires.
     RunnersTooOld {
         capability: String,
     },
-    /// Every connected runner is exclusive, and the scan asks for no label.
+    /// Every connected runner is exclusive, and the scan requires no label.
     RunnersExclusive {
         runners: u64,
     },
@@ -139,14 +139,14 @@ pub enum Reason {
         runners: u64,
         /// The first jobs that they hold. Finished jobs come first.
         jobs: Vec<JobId>,
-        /// How many more jobs they hold.
+        /// The number of other jobs that they hold.
         more: u64,
-        /// How many of these jobs have finished and still hold their slots.
+        /// The number of these jobs that have finished but still use their slots.
         over: u64,
         /// Older jobs for the same runners.
         ahead: Ahead,
     },
-    /// A connected runner has room for the job, but has not asked for work yet.
+    /// A connected runner has a free slot for the job, but has not polled yet.
     NotFetched {
         /// Older jobs for the same runners.
         ahead: Ahead,
@@ -159,7 +159,7 @@ pub enum Reason {
     },
     /// The repository's host did not accept the credentials.
     CredentialsRefused {
-        /// What happened to which credentials, and what to do.
+        /// Which credentials were refused, how, and what to do.
         message: String,
     },
     /// The repository has no commit yet.
@@ -168,7 +168,7 @@ pub enum Reason {
     NeverFetched,
     /// The source's folder does not exist at the tip, so there are no workflows.
     FolderMissing {
-        /// The folder that was looked for.
+        /// The configured folder.
         folder: String,
     },
     /// The source's folder has no workflow file at the tip.
@@ -178,13 +178,13 @@ pub enum Reason {
     /// At the tip, the path of the source's folder is not a folder. No workflow counts as deleted.
     FolderUnreadable {
         folder: String,
-        /// What it is.
+        /// A description of the entry at this path.
         what: String,
     },
     /// The tip would retire so many workflows that it needs an approval.
     RemovalHeld {
         source: SourceName,
-        /// How many workflows would retire.
+        /// The number of workflows that would be retired.
         workflows: u64,
         /// The first workflows by name.
         names: Vec<String>,
@@ -194,12 +194,12 @@ pub enum Reason {
     },
     /// Every file at the tip is valid.
     FilesValid,
-    /// Some files at the tip are invalid. Their last valid versions stay active, where there is one.
+    /// Some files at the tip are invalid. Their last valid versions, if any, stay active.
     FilesInvalid {
         invalid: u64,
         /// Number of workflow files.
         files: u64,
-        /// How many of the invalid files have no valid version.
+        /// The number of invalid files without a valid version.
         #[serde(default)]
         without_good: u64,
     },
@@ -213,9 +213,9 @@ pub enum Reason {
         /// Number of files that failed.
         files: u64,
     },
-    /// Only part of the tip is active. The other workflows stay at their last valid versions, where there is one.
+    /// Only a part of the tip is active. The last valid versions of the other workflows, if any, stay active.
     TipPartlyActive {
-        /// Workflows that are active as of the tip.
+        /// Workflows that are active in the version of the tip.
         active: u64,
         /// Workflow files at the tip.
         files: u64,

@@ -7,8 +7,8 @@ use workflow::limits::{HISTORY_JOBS, HISTORY_SUCCESSES};
 use crate::history::HistoryLine;
 use crate::{EndState, JobId};
 
-/// The finished jobs of a scan that expressions can read: the newest that were not skipped, the newest successes, and
-/// the successes that ended last. They are read from the history at first use and then kept up to date.
+/// The finished jobs of a scan that expressions can read: the newest jobs without skipped jobs, the newest successes,
+/// and the successes that ended last. They are read from the history when first needed, and then kept up to date.
 #[derive(Debug, Clone, Default)]
 pub struct Recent {
     lines: BTreeMap<JobId, HistoryLine>,
@@ -26,7 +26,7 @@ impl Recent {
         }
         let is_success = |line: &&HistoryLine| line.state == EndState::Succeeded;
         let successes = || self.lines.values().rev().filter(is_success);
-        // `last_success()` is the success that ended last, however long it ran.
+        // `last_success()` is the success that ended last, even if it ran for long.
         let mut by_end: Vec<_> = successes()
             .map(|line| (line.finished_at, line.id))
             .collect();
@@ -62,7 +62,7 @@ mod tests {
     use crate::testing::line;
 
     #[test]
-    fn the_newest_jobs_and_the_newest_successes_stay_and_skipped_ones_never_enter() {
+    fn the_newest_jobs_and_successes_are_kept_without_skipped_jobs() {
         let mut recent = Recent::default();
         recent.add(line(1, EndState::Succeeded));
         recent.add(line(2, EndState::Succeeded));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_that_ran_long_stays_though_many_newer_jobs_have_ended_before_it() {
+    fn the_success_that_ended_last_is_kept_even_if_it_began_early() {
         let mut recent = Recent::default();
         for number in 2..300 {
             recent.add(line(number, EndState::Succeeded));

@@ -1,5 +1,5 @@
-//! Which credentials a restored backup must not bring back: credentials that had ended since, according to a later
-//! audit log, and all others if an operator asks for it.
+//! The credentials that a restored backup must not bring back: credentials that had ended after the backup, according
+//! to a later audit log, and all others if an operator requests it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct Ending {
     pub credential: Credential,
     /// The name of the token, the browser of a session, or the path of a link.
     pub name: String,
-    /// What ended it. None: the operator revokes all.
+    /// The action that ended it, with its time. None if the operator revokes all credentials.
     pub because: Option<(AuditKind, Timestamp)>,
 }
 
@@ -87,8 +87,8 @@ fn initial_admin(world: &World) -> Option<&Arc<Token>> {
     sorted(world).into_iter().find(is_initial)
 }
 
-/// The credential that an action ended, and its name, if the backup brings it back. A regenerated token comes back
-/// with its old secret.
+/// The credential that an action ended, and its name, if the backup contains it. A regenerated token would return with
+/// its old secret.
 fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)> {
     use AuditKind as Kind;
     let id = action.id?;
@@ -177,7 +177,7 @@ mod tests {
             .collect()
     }
 
-    /// What the audit log gets for a command. The world stays as it was.
+    /// The lines of the audit log for a command. The world does not change.
     fn later<C: crate::decide::Command>(test: &mut TestWorld, command: C) -> Vec<Later> {
         let before = test.world.clone();
         let (changes, _) = test.changes(command).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_ended_since_ends_and_nothing_else() {
+    fn only_credentials_that_ended_after_the_backup_end() {
         let mut test = TestWorld::new();
         test.run(InitialToken {
             hash: TokenHash::of("x"),
@@ -230,13 +230,13 @@ mod tests {
             },
         ));
         log.extend(later(&mut test, RevokeBlobLink { link }));
-        // It was made after the backup.
+        // This token was created after the backup.
         let before = test.world.clone();
         let newer = self::token(&mut test, "newer", Scope::JobRead);
         let token = newer.token.id;
         log.extend(later(&mut test, RevokeToken { token, by }));
         test.world = before;
-        // Twice is once.
+        // The same action twice ends the credential once.
         log.extend(later(&mut test, renew));
 
         let found = endings(&test.world, &log, false);
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn all_tokens_end_but_the_first_one_whoever_has_its_name() {
+    fn all_tokens_end_except_the_first_even_if_another_has_its_name() {
         let mut test = TestWorld::new();
         test.run(InitialToken {
             hash: TokenHash::of("x"),
@@ -268,7 +268,7 @@ mod tests {
         let ended: Vec<_> = found.iter().map(|ending| ending.credential).collect();
         assert_eq!(ended, [of(&twin), of(&other)]);
 
-        // The last admin token may end too, and then there is another first one.
+        // The last admin token may be removed too. Then another first token can be created.
         let again = InitialToken {
             hash: TokenHash::of("y"),
         };

@@ -1,7 +1,7 @@
-//! Retention: which finished jobs are removed, and what is recorded of the removed ones.
+//! Retention: which finished jobs are removed, and the record of the removed jobs.
 //!
-//! A scan's history is read once, oldest job first. The record stores how far it was read, and lists the few earlier
-//! jobs that had to stay. A line of a job without a record is ignored: the removal has already counted the job.
+//! A scan's history is read once, oldest job first. The record contains how far it was read, and the few earlier jobs that
+//! had to stay. History lines whose job record no longer exists are ignored: these jobs were counted when they were removed.
 
 mod choice;
 mod policy;
@@ -20,14 +20,14 @@ use crate::limits::{PAGES_REMOVED, REMEMBERED_DELETIONS, WORKER_LAST_WORDS};
 use crate::scan_head::Totals;
 use crate::{Actor, JobId, ScanKey, Timestamp, WorkflowId};
 
-/// The record of the jobs that were removed from a scan. The first removal makes it.
+/// The record of the jobs that were removed from a scan. It is created by the first removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retention {
     pub workflow: WorkflowId,
     pub scan: ScanName,
-    /// What was removed: jobs by end state, and bytes of jobs and single artifacts.
+    /// The counters of removed data: jobs by end state, and bytes of jobs and single artifacts.
     pub removed: Totals,
-    /// The history was read up to here. An earlier job is removed, unless it was passed over.
+    /// The history was read up to here. Every earlier job is removed, unless it is in `passed_over`.
     pub from: Position,
     /// Earlier jobs that had to stay, oldest first.
     pub passed_over: Vec<FinishedJob>,
@@ -36,7 +36,7 @@ pub struct Retention {
     pub deletions: Vec<Deletion>,
 }
 
-/// A place in a scan's history.
+/// A position in a scan's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Position {
     /// The page, from 0.
@@ -85,12 +85,12 @@ impl Retention {
         ScanKey::new(self.workflow, &self.scan)
     }
 
-    /// False if the job, whose line is at this place of the history, was certainly removed.
+    /// False if the job was certainly removed. `at` is the position of its history line.
     pub fn may_hold(&self, job: JobId, at: Position) -> bool {
         at >= self.from || self.passed_over.iter().any(|passed| passed.id == job)
     }
 
-    /// The newest page below `page` that may still have a job in it.
+    /// The newest page below `page` that may still have an existing job.
     pub fn page_below(&self, page: u64) -> Option<u64> {
         let before = page.checked_sub(1)?;
         if before >= self.from.page {
@@ -100,13 +100,13 @@ impl Retention {
         pages.filter(|passed| *passed <= before).max()
     }
 
-    /// True if no job of a page is left.
+    /// True if all jobs of a page are removed.
     pub fn is_done_with(&self, page: u64) -> bool {
         page < self.from.page && self.passed_over.iter().all(|passed| passed.page != page)
     }
 
     /// The pages that `before` still needed and this record no longer needs. If a record skips many pages at once,
-    /// pages were lost, and only the first ones are returned.
+    /// pages were lost, and only the first of them are returned.
     pub(crate) fn pages_done_since(&self, before: &Self) -> BTreeSet<u64> {
         let passed = before.passed_over.iter().map(|passed| passed.page);
         let crossed = (before.from.page..self.from.page).take(PAGES_REMOVED);
@@ -114,7 +114,7 @@ impl Retention {
         pages.filter(|page| self.is_done_with(*page)).collect()
     }
 
-    /// Remembers that a person deleted a job.
+    /// Records that a person deleted a job.
     pub(crate) fn note_deletion(&mut self, deletion: Deletion) {
         self.deletions.insert(0, deletion);
         self.deletions.truncate(REMEMBERED_DELETIONS);
@@ -122,7 +122,7 @@ impl Retention {
 }
 
 impl FinishedJob {
-    /// From a line in that page of a history.
+    /// Creates it from a line in this page of a history.
     pub fn of(line: &HistoryLine, page: u64) -> Self {
         Self {
             id: line.id,
@@ -133,7 +133,7 @@ impl FinishedJob {
 }
 
 impl Job {
-    /// Its bytes on disk without its record: log, large inputs, and artifacts that are not removed.
+    /// Its bytes on disk without its record: log, large inputs, and artifacts that were not removed.
     pub fn bytes(&self) -> u64 {
         let inputs = match &self.inputs {
             Inputs::Object { bytes, .. } => *bytes,
@@ -144,7 +144,7 @@ impl Job {
         inputs + run.map_or(0, |run| run.log_bytes) + artifacts.sum::<u64>()
     }
 
-    /// The artifacts whose files are not removed.
+    /// The artifacts whose files were not removed.
     pub fn stored_artifacts(&self) -> impl Iterator<Item = &Artifact> {
         let artifacts = self.state.run().into_iter().flat_map(|run| &run.artifacts);
         artifacts.filter(|artifact| artifact.removed.is_none())
@@ -171,16 +171,17 @@ impl Job {
         }
     }
 
-    /// The time until which the worker of a job that others ended may append to its log. None if that time has passed.
+    /// For a job that its worker did not end: the time until which the worker may append to the log. None if this time
+    /// has passed.
     pub fn may_log_until(&self, now: Timestamp) -> Option<Timestamp> {
         let end = self.ended_by_another_at()?;
-        // If the end is far in the future, the clock was set back since.
+        // If the end is far in the future, the clock was set back after it.
         ((now - end).abs() < WORKER_LAST_WORDS).then(|| end + WORKER_LAST_WORDS)
     }
 }
 
 impl Artifact {
-    /// Whether it has expired or its file is removed.
+    /// True if it has expired or its file was removed.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.removed.is_some() || self.expires_at.is_some_and(|at| at <= now)
     }

@@ -1,7 +1,7 @@
 //! Retries: a failed or lost job gets another attempt after a pause, if its scan has a `retry`.
 //!
-//! A job is one attempt, so a retry is a job of its own, with the trigger and the inputs of the job that it retries.
-//! Jobs and their retries form a chain with at most one unfinished job.
+//! A job is one attempt, so a retry is another job, with the trigger and the inputs of the job that it retries. Jobs
+//! and their retries form a chain with at most one unfinished job.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -11,30 +11,30 @@ use workflow::{Retry, Scan};
 use crate::job::{Job, JobState};
 use crate::{JobId, Reason, Timestamp};
 
-/// The job that a retry retries, and its place in the chain.
+/// The job that a retry retries, and the position of the retry in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetryOf {
-    /// The previous job of the chain. It may have been removed since.
+    /// The previous job of the chain. It may have been removed in the meantime.
     pub job: JobId,
-    /// Its place in the chain. The first job has place 1.
+    /// Its position in the chain. The first job has position 1.
     pub attempt: u32,
-    /// How many jobs the chain may have.
+    /// The most jobs that the chain may have.
     pub attempts: u32,
 }
 
 /// The retry that a job gets if it fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextAttempt {
-    /// The place of the retry in the chain.
+    /// The position of the retry in the chain.
     pub attempt: u32,
-    /// How many jobs the chain may have.
+    /// The most jobs that the chain may have.
     pub attempts: u32,
-    /// From the end of the job to the earliest start of the retry.
+    /// The time from the end of the job to the earliest start of the retry.
     pub pause: TimeDelta,
 }
 
 impl Job {
-    /// Its place in its chain, from 1.
+    /// The position of the job in its chain, from 1.
     pub fn attempt(&self) -> u32 {
         self.retry_of.map_or(1, |retry| retry.attempt)
     }
@@ -51,7 +51,7 @@ impl Job {
         })
     }
 
-    /// Why the job waits for a time, if it does. `time` is the world's.
+    /// The reason if the job waits for a time. `time` is the world's time.
     pub fn waits_for_its_time(&self, time: Timestamp) -> Option<Reason> {
         let at = self.not_before.filter(|at| *at > time)?;
         let reason = match self.retry_of {
@@ -74,7 +74,7 @@ fn pause(backoff: TimeDelta, attempt: u32) -> TimeDelta {
 }
 
 impl Reason {
-    /// The same reason with times of a clock that is `ahead` of the world's time.
+    /// The same reason, with times of a clock that is `ahead` of the world's time.
     #[must_use]
     pub fn by_clock(self, ahead: TimeDelta) -> Self {
         let by_clock = |at: Timestamp| at.checked_add_signed(ahead).unwrap_or(at);
@@ -104,7 +104,7 @@ impl Reason {
             | Self::RunnerStopped { .. }
             | Self::RunnerLost
             | Self::TimedOut => true,
-            // A person, the end of the session or a restore ended it, or it is no longer wanted.
+            // The job was ended by a person, its session or a restore, or it is no longer wanted.
             Self::CancelledByUser
             | Self::SessionExpired
             | Self::Restored

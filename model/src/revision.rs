@@ -10,7 +10,7 @@ use crate::armed::{Armed, arm};
 use crate::source::Source;
 use crate::{Order, ProjectId, RevisionId, SourceName, Timestamp, WorkflowId};
 
-/// The record of one workflow file.
+/// The record of a workflow file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRecord {
     /// Derived from source and name.
@@ -23,30 +23,30 @@ pub struct WorkflowRecord {
     pub file: String,
     pub status: WorkflowStatus,
     pub revision: RevisionRef,
-    /// Since when the triggers of its scans are active.
+    /// When the triggers of its scans became active.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub armed: BTreeMap<ScanName, Armed>,
-    /// The commit whose files its jobs get, if that is not the newest tip of the source.
+    /// The commit whose files its jobs get, if it is not the newest tip of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldCommit>,
 }
 
-/// The newest commit whose copy of a workflow file is the active revision. The record names it while the newest tip
-/// is being applied, and while the file is invalid there.
+/// The newest commit whose version of a workflow file is the active revision. It is recorded while the newest tip is
+/// being applied, and while the file is invalid at the newest tip.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldCommit {
     pub commit: String,
-    /// From the tip with this number on, the newest tip counts instead. Absent while the file is invalid.
+    /// The tip number from which the newest tip is used instead. Absent while the file is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }
 
 impl HeldCommit {
-    /// The commit counts until the source records this tip.
+    /// The commit is used until the source records this tip.
     pub(crate) fn until_recorded(source: Option<&Source>, commit: &str) -> Self {
         let tip = source.and_then(|source| source.tip.as_ref());
         let until = match tip {
-            // A held tip is applied only now.
+            // A held tip is only applied now.
             Some(tip)
                 if tip.commit == commit
                     && source.is_some_and(|source| source.applied_commit.is_none()) =>
@@ -62,14 +62,14 @@ impl HeldCommit {
         }
     }
 
-    /// True if it counts when the newest tip has this number; 0 if there is none.
+    /// True if the commit is used while the newest tip has this number; 0 if there is no tip.
     pub(crate) fn counts(&self, tip: u64) -> bool {
         self.until.is_none_or(|until| tip < until)
     }
 }
 
 impl WorkflowRecord {
-    /// All triggers become active now.
+    /// Makes all triggers active from now on.
     #[must_use]
     pub fn rearmed(self, definition: &Workflow, now: Timestamp, order: Order) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl WorkflowRecord {
         }
     }
 
-    /// Since when its triggers are active, if the workflow is.
+    /// The triggers with their start times, if the workflow is active.
     pub(crate) fn active_triggers(&self) -> Option<&BTreeMap<ScanName, Armed>> {
         match self.status {
             WorkflowStatus::Active => Some(&self.armed),
@@ -86,7 +86,7 @@ impl WorkflowRecord {
         }
     }
 
-    /// How jobs name it.
+    /// The reference for the records of jobs.
     pub fn reference(&self) -> WorkflowRef {
         WorkflowRef {
             id: self.id,
@@ -96,7 +96,7 @@ impl WorkflowRecord {
     }
 }
 
-/// Names a workflow by id and name.
+/// Identifies a workflow by id and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowRef {
     pub id: WorkflowId,
@@ -108,25 +108,25 @@ pub struct WorkflowRef {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum WorkflowStatus {
-    /// Its newest revision runs.
+    /// The newest revision is active.
     Active,
-    /// Its file is gone, or its source is no longer configured. It starts no new jobs. Running jobs finish, and the
-    /// history stays.
+    /// The file was removed, or the source is no longer configured. The workflow starts no new jobs. Running jobs
+    /// finish, and the history stays.
     Retired { since: Timestamp },
 }
 
-/// Names a workflow revision.
+/// Identifies a workflow revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionRef {
-    /// What expressions see as `revision.id`.
+    /// Expressions read it as `revision.id`.
     pub id: RevisionId,
-    /// 1 for the workflow's first.
+    /// 1 for the workflow's first revision.
     pub number: u64,
-    /// The Git commit it was read from.
+    /// The Git commit from which it was read.
     pub commit: String,
 }
 
-/// One version of a workflow file that was active. Never changes.
+/// A version of a workflow file that was active. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevisionRecord {
     pub workflow: WorkflowRef,
@@ -137,14 +137,14 @@ pub struct RevisionRecord {
     pub text: Text,
 }
 
-/// Identifies a revision's text, which is in a file of its own.
+/// Identifies a revision's text, which has its own file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     /// SHA-256 of the text, hexadecimal.
     pub sha256: String,
 }
 
-/// A revision with what it defines.
+/// A revision with its definition.
 #[derive(Debug, Clone)]
 pub struct Revision {
     pub record: RevisionRecord,

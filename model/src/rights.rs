@@ -1,4 +1,4 @@
-//! What a caller may see and do.
+//! The rights of a caller.
 
 use crate::ProjectId;
 use crate::scope::{Projects, Scope, Scopes};
@@ -28,7 +28,7 @@ impl Rights {
         self.projects.contain(project)
     }
 
-    /// True if these scopes in these projects are no further rights.
+    /// True if the caller has at least these scopes and projects.
     pub fn cover(&self, scopes: &Scopes, projects: &Projects) -> bool {
         self.scopes.cover(scopes) && self.projects.cover(projects)
     }

@@ -10,15 +10,15 @@ pub struct Runner {
     pub id: RunnerId,
     /// Unique among runners.
     pub name: String,
-    /// Matched with `runs_on`.
+    /// The labels that scans may require with `runs_on`.
     pub labels: Vec<String>,
-    /// True if it takes only jobs of scans whose `runs_on` names one of its labels.
+    /// True if it takes only jobs of scans whose `runs_on` has one of its labels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
-    /// How many jobs it runs at once, as registered.
+    /// The most jobs that it runs at once, as registered.
     pub capacity: u32,
     pub version: String,
-    /// The capabilities that its program reported at its start. Unknown ones are kept.
+    /// The capabilities that its program reported at its start. Unknown capabilities are kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
     pub registered_at: Timestamp,
@@ -36,13 +36,13 @@ impl Runner {
         sessions.any(|session| session.token == token && now < session.expires_at)
     }
 
-    /// True if the holder of `token` gets a new token at `now`: the current session is old enough, or the holder
-    /// still uses the previous token, because the answer with the current one was lost.
+    /// True if the holder of `token` gets a new token at `now`: the current session is old enough, or the holder still
+    /// uses the previous token, because the response with the current token was lost.
     pub fn is_renewal_due(&self, token: TokenHash, now: Timestamp) -> bool {
         if self.session.token == token {
             now >= self.session.issued_at + RUNNER_RENEWAL
         } else {
-            // The answer with the current token had time to arrive.
+            // The response with the current token had enough time to arrive.
             self.is_held_by(token, now) && now >= self.session.issued_at + RUNNER_RENEWAL_RETRY
         }
     }

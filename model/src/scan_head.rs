@@ -1,4 +1,4 @@
-//! The head of a scan: what decisions need from its past without reading the history.
+//! The head of a scan: the data that decisions need about earlier jobs, without the history.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::ledger::Repeats;
 use crate::limits::PROCESSED_SCANS;
 use crate::{Hops, JobId, Order, Reason, ScanKey, Timestamp, WorkflowId};
 
-/// A summary of a scan's past. Each claim and each end of a job writes it.
+/// A summary of a scan's earlier jobs. It is written at each claim and each end of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanHead {
     pub workflow: WorkflowId,
@@ -19,47 +19,48 @@ pub struct ScanHead {
     /// The newest job. Ids keep increasing after a restart.
     pub latest_job: JobId,
     pub latest_claim: Option<Order>,
-    /// Finished jobs by how they ended, over the scan's whole life.
+    /// The number of finished jobs by end state, over the lifetime of the scan.
     pub totals: Totals,
     /// The newest two successes, newest first.
     pub successes: Vec<Success>,
     /// True if `processed` is not empty, so that the loss of its file is noticed.
     #[serde(default, skip_serializing_if = "is_false", rename = "news")]
     pub has_processed: bool,
-    /// What its successful jobs have processed of other scans. It has a file of its own, like the digests of successes.
+    /// The results of other scans that its successful jobs have processed. Like the digests of successes, they have
+    /// their own file.
     #[serde(skip)]
     pub processed: BTreeMap<ScanName, Processed>,
-    /// The newest failure, if it is newer than all successes. A job that is retried has not failed yet.
+    /// The newest failure, if it is newer than all successes. A job with a retry has not failed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The former name of the scan, once it has taken over what was recorded under it.
+    /// The former name of the scan, if it has taken over the records of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<ScanName>,
-    /// Where the next history line goes.
+    /// The position of the next history line.
     pub history: TailEnd,
-    /// The slots of its schedule are handled up to here.
+    /// The slots of its schedule are handled up to this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron_cursor: Option<Timestamp>,
-    /// Its expression is evaluated for successes up to here.
+    /// Its expression was evaluated for successes up to this position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub considered: Option<Order>,
-    /// The cursor of its schedule before the first slot that a suspension passed over.
+    /// The cursor of its schedule before the first slot that was due during a suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_slots: Option<Timestamp>,
-    /// `considered` before the first success that a suspension passed over.
+    /// The value of `considered` before the first success during a suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_successes: Option<Order>,
-    /// Where the next ledger record goes.
+    /// The position of the next ledger record.
     #[serde(default, skip_serializing_if = "TailEnd::is_empty")]
     pub ledger: TailEnd,
-    /// The latest run of equal outcomes that made no job. It has a file of its own, because a reason may be long and a
+    /// The latest repeated outcomes that created no job. They have their own file, because a reason may be long and a
     /// head is written with every claim.
     #[serde(skip)]
     pub repeats: Option<Repeats>,
 }
 
 impl ScanHead {
-    /// The head of a scan that has never had a job.
+    /// The head of a scan without jobs.
     pub const fn new(workflow: WorkflowId, scan: ScanName) -> Self {
         Self {
             workflow,
@@ -86,7 +87,7 @@ impl ScanHead {
         ScanKey::new(self.workflow, &self.scan)
     }
 
-    /// Notes that a suspension ended a job before it began. The cause of the job counts as passed over.
+    /// Records that a suspension ended a job before it started. The cause of the job is checked again at the resumption.
     pub(crate) fn pass_over(&mut self, job: &Job) {
         match job.reason {
             Reason::SlotDue { slot } => {
@@ -101,14 +102,14 @@ impl ScanHead {
         }
     }
 
-    /// True if it has [`Digests`] to store.
+    /// True if there are [`Digests`] to store.
     pub fn has_digests(&self) -> bool {
         let has_artifacts = self.successes.iter().any(|success| success.artifacts > 0);
         has_artifacts || self.has_processed
     }
 
-    /// Notes what a successful job has processed, as frozen in its context. Of two jobs the one with the later claim
-    /// counts, whichever ends first.
+    /// Records the results that a successful job has processed, as frozen in its context. Of two jobs, the job with the
+    /// later claim counts, independent of the order of their ends.
     pub(crate) fn process(&mut self, run: &Run) {
         for (name, history) in &run.context.scans {
             let success = history
@@ -134,7 +135,7 @@ impl ScanHead {
                 self.has_processed = true;
             }
         }
-        // A scan that the revision names was processed at this claim or later.
+        // Scans that the current revision uses were processed at this claim or later.
         let mut former: Vec<(Order, ScanName)> = self
             .processed
             .iter()
@@ -148,8 +149,8 @@ impl ScanHead {
         }
     }
 
-    /// Takes over the record of a scan that has this name now: its newest results, what they have processed, and the
-    /// state of its triggers. Counters, history and ledger stay under the old name.
+    /// Takes over the record of the scan's former name: its newest results, what they have processed, and the state of
+    /// its triggers. Counters, history and ledger stay under the former name.
     pub(crate) fn take_over(&mut self, former: &Self) {
         self.renamed_from = Some(former.scan.clone());
         self.latest_job = self.latest_job.max(former.latest_job);
@@ -179,7 +180,7 @@ impl ScanHead {
         self.has_processed |= former.has_processed;
     }
 
-    /// True if what was processed is lost or not read yet.
+    /// True if the processed results are lost or not read yet.
     pub fn lacks_processed(&self) -> bool {
         self.has_processed && self.processed.is_empty()
     }
@@ -195,7 +196,7 @@ const fn is_false(value: &bool) -> bool {
 pub struct Processed {
     /// The job of the other scan.
     pub success: JobId,
-    /// The claim of the job that processed it, in the order of decisions.
+    /// The claim of the job that processed the success, in the order of decisions.
     pub claimed: Order,
     /// Artifact name to content digest.
     pub digests: BTreeMap<String, String>,
@@ -226,7 +227,7 @@ impl Totals {
         self.succeeded + self.failed + self.cancelled + self.skipped
     }
 
-    /// How many jobs expressions see. They do not see skipped jobs.
+    /// The number of jobs that expressions can read. They do not read skipped jobs.
     pub const fn seen(&self) -> u64 {
         self.succeeded + self.failed + self.cancelled
     }
@@ -282,37 +283,37 @@ impl Totals {
     }
 }
 
-/// What `is_available` and `has_diff` need to know of a success.
+/// The data of a success for `is_available` and `has_diff`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Success {
     pub job: JobId,
-    /// The place of its completion in the order of decisions.
+    /// The position of its completion in the order of decisions.
     pub order: Order,
-    /// How many artifacts it has.
+    /// The number of its artifacts.
     pub artifacts: usize,
-    /// The job's place in its chain of causes, for the jobs that this success makes.
+    /// The job's position in its chain of causes, for the jobs that this success starts.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
-    /// Artifact name to content digest, also after the files are removed. They have a file of their own, because they
-    /// are not bounded and a head is written with every claim.
+    /// Artifact name to content digest, even after the files are removed. They have their own file, because their
+    /// number is not bounded and a head is written with every claim.
     #[serde(skip)]
     pub digests: BTreeMap<String, String>,
 }
 
 impl Success {
-    /// Whether digests are missing, because they are not read yet or are lost.
+    /// True if digests are missing, because they are not read yet or are lost.
     pub fn lacks_digests(&self) -> bool {
         self.digests.len() != self.artifacts
     }
 }
 
-/// What `has_failed` needs to know of a failure.
+/// The data of a failure for `has_failed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub job: JobId,
-    /// The place of its end in the order of decisions.
+    /// The position of its end in the order of decisions.
     pub order: Order,
-    /// The job's place in its chain of causes, for the jobs that this failure makes.
+    /// The job's position in its chain of causes, for the jobs that this failure starts.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
 }
@@ -325,15 +326,15 @@ pub fn digests_of(job: &Job) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The artifact digests of a scan's newest two successes, and of the successes of other scans that it has processed.
-/// In memory they are in the head.
+/// The artifact digests of a scan's newest two successes, and of the processed successes of other scans. In memory they
+/// are in the head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digests {
     pub workflow: WorkflowId,
     pub scan: ScanName,
     /// Success to artifact name to content digest.
     pub successes: BTreeMap<JobId, BTreeMap<String, String>>,
-    /// What it has processed of other scans.
+    /// The processed results of other scans.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processed: BTreeMap<ScanName, Processed>,
 }
@@ -366,12 +367,12 @@ pub struct TailEnd {
 }
 
 impl TailEnd {
-    /// True if nothing was written.
+    /// True if no page has content.
     const fn is_empty(&self) -> bool {
         self.page == 0 && self.bytes == 0
     }
 
-    /// Reserves `length` bytes and returns where they go. A page that has reached `full` bytes is closed.
+    /// Reserves `length` bytes and returns their position. A page that has reached `full` bytes is closed.
     pub(crate) fn advance(&mut self, length: u64, full: u64) -> Self {
         let at = *self;
         let bytes = self.bytes + length;
@@ -393,7 +394,7 @@ mod tests {
     use crate::testing::{NIGHTLY, TestWorld, key, sha256};
 
     #[test]
-    fn a_head_keeps_no_digest_itself() {
+    fn the_json_of_a_head_contains_no_digests() {
         let mut test = TestWorld::new();
         let workflow = test.push("nightly", NIGHTLY);
         let digests = BTreeMap::from([("hosts".to_owned(), sha256("hosts"))]);

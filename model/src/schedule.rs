@@ -15,8 +15,8 @@ pub struct Upcoming {
     pub scan: ScanName,
 }
 
-/// The next `limit` slots of all schedules. `first` has the next slot of each schedule. A slot in the past waits for
-/// a job to end, and stands for all slots that have come due since; the one after it is in the future.
+/// The next `limit` slots of all schedules. `first` contains the next slot of each schedule. A slot in the past waits
+/// for the end of a job, and represents all slots since then; the slot after it is in the future.
 pub fn upcoming(first: Vec<Upcoming>, now: Timestamp, limit: usize) -> Vec<Upcoming> {
     let mut next: BinaryHeap<_> = first
         .iter()
@@ -48,7 +48,7 @@ scans:
 ";
 
     #[test]
-    fn slots_of_all_schedules_come_in_their_order() {
+    fn slots_of_all_schedules_are_in_order_of_time() {
         let mut test = TestWorld::new();
         let id = test.push("two", TWO);
         let workflow = test.world.workflow(id).unwrap();
@@ -60,7 +60,7 @@ scans:
         };
         let first = vec![
             slot("daily", "2026-11-21T02:30:00Z"),
-            // It has waited since midnight.
+            // This slot has waited since midnight.
             slot("often", "2026-11-21T00:00:00Z"),
         ];
         let now = at("2026-11-21T01:10:00Z");

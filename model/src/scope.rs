@@ -1,4 +1,4 @@
-//! What a personal access token may do, and in which projects.
+//! The permissions of a personal access token, and its projects.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::ProjectId;
 
 macro_rules! scopes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
-        /// One permission. The list is closed: a new one is a new variant.
+        /// A permission.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Scope {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
@@ -38,7 +38,7 @@ scopes! {
     WorkflowWrite = "workflow:write",
     /// See jobs, their logs and artifacts.
     JobRead = "job:read",
-    /// Cancel jobs, and remove finished ones.
+    /// Cancel jobs, and remove finished jobs.
     JobWrite = "job:write",
     /// Start jobs.
     Dispatch = "dispatch",
@@ -61,7 +61,7 @@ scopes! {
 }
 
 impl Scope {
-    /// True if it concerns the whole installation and cannot be limited to projects.
+    /// True if it affects the whole installation and cannot be limited to projects.
     pub const fn is_of_installation(self) -> bool {
         match self {
             Self::RunnerWrite | Self::Metrics | Self::Admin => true,
@@ -129,7 +129,7 @@ impl Scopes {
         other.0.iter().all(|scope| self.allow(*scope))
     }
 
-    /// The scopes with these names. An alias such as `blob` stands for several.
+    /// The scopes with these names. An alias such as `blob` means several scopes.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, ParseScopeError> {
         let mut scopes = BTreeSet::new();
         for name in names {
@@ -168,7 +168,7 @@ impl FromIterator<Scope> for Scopes {
 #[serde(untagged)]
 pub enum Projects {
     Only(BTreeSet<ProjectId>),
-    /// All projects, also future ones.
+    /// All projects, including future projects.
     #[default]
     All,
 }
@@ -185,7 +185,7 @@ impl Projects {
         }
     }
 
-    /// True if `other` has no further projects.
+    /// True if `other` has no other projects.
     pub fn cover(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::All, _) => true,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_both_ways() {
+    fn names_can_be_parsed_again() {
         for scope in Scope::ALL {
             assert_eq!(scope.name().parse(), Ok(*scope));
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_stands_for_its_scopes() {
+    fn an_alias_means_its_scopes() {
         let parsed = Scopes::parse(["dispatch", "blob"]).unwrap();
         let wanted = [Scope::Dispatch, Scope::BlobRead, Scope::BlobWrite];
         assert_eq!(parsed, Scopes::from_iter(wanted));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn admin_covers_all_and_nothing_covers_admin_but_admin() {
+    fn only_admin_covers_admin() {
         let job = Scopes::from_iter([Scope::JobRead, Scope::Dispatch]);
         assert!(Scopes::admin().cover(&job));
         assert!(!job.cover(&Scopes::admin()));

@@ -1,7 +1,7 @@
-//! Secrets at rest. They are encrypted with a key that is stored outside the state folder.
+//! Secrets at rest. They are encrypted with a key that is stored outside of the state folder.
 //!
 //! The cipher is XChaCha20-Poly1305 with a random nonce. Project, name and version are authenticated with the value, so
-//! that a value copied to another place in the state does not decrypt there. Key and randomness are passed in.
+//! that a value that is copied to another place in the state cannot be decrypted there. Key and randomness are arguments.
 
 use std::fmt;
 
@@ -20,13 +20,13 @@ const NONCE_BYTES: usize = 24;
 /// The authentication tag at the end of a ciphertext.
 const TAG_BYTES: usize = 16;
 
-/// The prefix of a key, so that scanners recognise a leaked one.
+/// The prefix of a key, so that scanners recognise a leaked key.
 const KEY_PREFIX: &str = "evk_";
 
 /// Bytes of the digest that identifies a key. An operator has only a few keys.
 const KEY_ID_BYTES: usize = 8;
 
-/// The plain text of a secret. It is never serialised and never shows in debug output.
+/// The plain text of a secret. It is never serialised, and never shown in debug output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretValue(String);
 
@@ -107,7 +107,7 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// What a sealed value belongs to. It opens only in this place.
+/// The project, name and version of a sealed value. It can only be opened with these.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     pub project: ProjectId,
@@ -116,7 +116,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The name comes last, as the only part of variable length, so different places have different bytes.
+    /// The name comes last, because only its length varies. So different places have different bytes.
     fn spelt(self) -> String {
         format!(
             "everscan secret\0{}\0{}\0{}",
@@ -139,7 +139,7 @@ pub struct Sealed {
 /// Why a value cannot be sealed or opened.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealingError {
-    /// It was sealed with another key.
+    /// The value was sealed with another key.
     #[error(
         "it is sealed with the key {sealed}, which the daemon does not have; its current key is {current}"
     )]
@@ -148,7 +148,7 @@ pub enum SealingError {
         /// The current key of the daemon.
         current: KeyId,
     },
-    /// It was modified, or belongs to another project, name or version.
+    /// The value was modified, or belongs to another project, name or version.
     #[error("its stored form is damaged")]
     Damaged,
     /// The cipher refuses more than 256 GiB.
@@ -180,7 +180,7 @@ impl Sealed {
         })
     }
 
-    /// True if it is well-formed. Only decryption shows more.
+    /// True if it is well-formed. Other damage is only found by decryption.
     pub fn is_well_formed(&self) -> bool {
         let nonce = unhex(&self.nonce).is_some_and(|nonce| nonce.len() == NONCE_BYTES);
         let ciphertext = unhex(&self.ciphertext).is_some_and(|bytes| bytes.len() >= TAG_BYTES);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_value_opens_at_its_place_and_nowhere_else() {
+    fn a_sealed_value_opens_only_at_its_place() {
         let (key, sealed) = sealed(&mut SeededEntropy::new(1));
         let opened = sealed.open(&key, place("TOKEN")).unwrap();
         assert_eq!(opened.reveal(), "hunter2 ✓");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_look_different_and_show_nowhere() {
+    fn equal_values_are_sealed_differently_and_never_shown() {
         let mut entropy = SeededEntropy::new(3);
         let (key, first) = sealed(&mut entropy);
         let value = SecretValue::new("hunter2 ✓".to_owned());
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_reads_back_and_a_cut_one_does_not() {
+    fn a_key_can_be_parsed_again_but_not_a_cut_key() {
         let key = SealingKey::random(&mut SeededEntropy::new(4));
         let text = key.reveal();
         assert_eq!(SealingKey::parse(&format!("{text}\n")), Ok(key));

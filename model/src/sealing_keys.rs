@@ -1,5 +1,4 @@
-//! The keys of a daemon: the current key seals; old keys only open, until their secrets are sealed with the current
-//! key.
+//! The keys of a daemon: the current key seals. Old keys only open, until their secrets are sealed with the current key.
 
 use crate::sealing::{KeyId, Place, Sealed, SealingError, SealingKey, SecretValue};
 
@@ -13,14 +12,14 @@ pub struct SealingKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyState {
     Current,
-    /// The secret is sealed with the current key soon.
+    /// The secret will soon be sealed with the current key.
     Old,
     /// The daemon does not have the key, so the secret cannot be opened.
     Missing,
 }
 
 impl SealingKeys {
-    /// A key in both places counts only as the current key.
+    /// A key in both arguments counts only as the current key.
     pub fn new(current: SealingKey, mut old: Vec<SealingKey>) -> Self {
         old.retain(|key| *key != current);
         Self { current, old }
@@ -36,7 +35,7 @@ impl SealingKeys {
         &self.old
     }
 
-    /// Which of these keys has this id.
+    /// The state of the key with this id.
     pub fn state_of(&self, id: &KeyId) -> KeyState {
         if self.current.id() == *id {
             KeyState::Current

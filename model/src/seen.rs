@@ -1,7 +1,7 @@
-//! The world as a caller may see it.
+//! The world restricted to the rights of a caller.
 //!
-//! The handlers of users read the world only through [`Seen`]. What the caller may not see does not exist in it, so a
-//! list, a look-up and an event agree without a check of their own.
+//! The handlers of users read the world only through [`Seen`]. Records that the caller may not see do not exist in it,
+//! so lists, look-ups and events agree without their own checks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::waiting::Slots;
 use crate::world::World;
 use crate::{BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
 
-/// The world as far as some rights reach.
+/// The part of the world that these rights allow to see.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'w> {
     world: &'w World,
@@ -42,7 +42,7 @@ impl World {
 }
 
 impl<'w> Seen<'w> {
-    /// All sources by name, also sources that are no longer configured.
+    /// All sources by name, including sources that are no longer configured.
     pub fn sources(self) -> impl Iterator<Item = &'w Arc<Source>> {
         let sees = move |source: &&Arc<Source>| self.rights.sees(source.project);
         self.world.sources().filter(sees)
@@ -67,7 +67,7 @@ impl<'w> Seen<'w> {
         secrets.filter(|_| self.rights.sees(project))
     }
 
-    /// The links to blobs of a project, also expired ones.
+    /// The links to blobs of a project, including expired links.
     pub fn blob_links(self, project: ProjectId) -> impl Iterator<Item = &'w Arc<BlobLink>> {
         let sees = self.rights.sees(project);
         let links = self.world.blob_links();
@@ -79,7 +79,7 @@ impl<'w> Seen<'w> {
         self.rights.sees(link.project).then_some(link)
     }
 
-    /// The records of all workflows, also retired ones.
+    /// The records of all workflows, including retired workflows.
     pub fn workflow_records(self) -> impl Iterator<Item = &'w Arc<WorkflowRecord>> {
         let sees = move |record: &&Arc<WorkflowRecord>| self.rights.sees(record.project);
         self.world.all_workflow_records().filter(sees)
@@ -126,7 +126,7 @@ impl<'w> Seen<'w> {
         self.world.revision(record.revision.id)
     }
 
-    /// Why a workflow is retired, if it is.
+    /// The reason why a workflow is retired. None if it is active.
     pub fn retirement(self, record: &WorkflowRecord) -> Option<Reason> {
         self.world.retirement(record)
     }
@@ -167,13 +167,13 @@ impl<'w> Seen<'w> {
         self.sees_workflow(head.workflow).then_some(head)
     }
 
-    /// The scan that replaced a removed scan under a new name.
+    /// The scan that has replaced a removed scan under a new name.
     pub fn heir(self, scan: &ScanKey) -> Option<ScanKey> {
         self.workflow_record(scan.workflow)?;
         self.world.heir(scan)
     }
 
-    /// How many finished jobs of a scan there are.
+    /// The number of existing finished jobs of a scan.
     pub fn finished(self, scan: &ScanKey) -> Totals {
         let head = self.head(scan);
         head.map(|head| self.world.retained(head))
@@ -217,7 +217,7 @@ impl<'w> Seen<'w> {
         self.world.jobs_of(scan).filter(sees)
     }
 
-    /// All runners: they serve all projects.
+    /// All runners, because they serve all projects.
     pub fn runners(self) -> impl Iterator<Item = &'w Arc<Runner>> {
         self.world.runners()
     }
@@ -232,19 +232,19 @@ impl<'w> Seen<'w> {
         self.world.running_on(runner).filter(sees)
     }
 
-    /// The jobs that take the slots of a runner, also jobs of projects that the caller does not see.
+    /// The jobs that use the slots of a runner, including jobs of projects that the caller does not see.
     pub fn slots(self, runner: RunnerId, holding: Option<&BTreeSet<JobId>>) -> Slots {
         Slots::of(self.world, runner, holding)
     }
 
-    /// The tokens that may do no more than the caller.
+    /// The tokens without other rights than the caller's.
     pub fn tokens(self) -> impl Iterator<Item = &'w Arc<Token>> {
         let cover = move |token: &&Arc<Token>| self.rights.cover(&token.scopes, &token.projects);
         self.world.tokens().filter(cover)
     }
 
-    /// The reason why a job waits, without the jobs that the caller does not see. It may still name finished jobs of other
-    /// projects: their project is not known here.
+    /// The reason why a job waits, without the jobs that the caller does not see. Finished jobs of any project are
+    /// removed too, because their project is not known here.
     pub fn reason_of_waiting(self, reason: Reason) -> Reason {
         match reason {
             Reason::RunnersBusy {

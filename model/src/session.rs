@@ -1,4 +1,4 @@
-//! Browser sessions. A session is made with a token and has fewer rights: few routes accept its cookie.
+//! Browser sessions. A session is created with a token but has fewer rights: few routes accept its cookie.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,15 +9,15 @@ use crate::limits::{SESSION_IDLE, SESSION_LIFE};
 use crate::token::{ParseTokenError, PlainToken, TokenHash};
 use crate::{SessionId, Timestamp, TokenId};
 
-/// A browser that is signed in.
+/// A signed-in browser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrowserSession {
     pub id: SessionId,
-    /// The token with which it was made. The session ends with it.
+    /// The token that created the session. The session ends with this token.
     pub token: TokenId,
     /// Hash of the secret in the cookie.
     pub hash: TokenHash,
-    /// Hash of the token's secret at that time. The session ends with that secret, too.
+    /// Hash of the token's secret at that time. The session ends with this secret, too.
     pub made_with: TokenHash,
     /// The browser's description of itself.
     pub device: String,
@@ -28,12 +28,12 @@ pub struct BrowserSession {
 }
 
 impl BrowserSession {
-    /// When it expires if it is not used any more.
+    /// When the session expires if it is not used any more.
     pub fn expires_at(&self) -> Timestamp {
         (self.seen_at + SESSION_IDLE).min(self.created_at + SESSION_LIFE)
     }
 
-    /// True if it has not expired. Its token must still accept `made_with`, too.
+    /// True if the session has not expired. Its token must also still accept `made_with`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.expires_at()
     }
@@ -48,7 +48,7 @@ pub struct SessionCookie {
 
 impl SessionCookie {
     /// # Errors
-    /// If the text cannot be a cookie of ours. Only its form is checked.
+    /// If the text has not the form of our cookie. Only the form is checked.
     pub fn parse(text: &str) -> Result<Self, ParseTokenError> {
         let (session, secret) = text.split_once('.').ok_or(ParseTokenError)?;
         Ok(Self {
@@ -78,7 +78,7 @@ mod tests {
     use crate::moment::SeededEntropy;
 
     #[test]
-    fn a_cookie_reads_back_and_is_not_printed() {
+    fn a_cookie_can_be_parsed_again_and_is_not_printed() {
         let cookie = SessionCookie {
             session: SessionId::from_uuid(Uuid::from_u128(7)),
             secret: PlainToken::browser(&mut SeededEntropy::new(1)),

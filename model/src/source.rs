@@ -1,55 +1,55 @@
-//! Sources: the Git repositories that the daemon follows, their last known state, and what is wrong with them.
+//! Sources: the Git repositories that the daemon follows, their last known state, and their problems.
 
 use serde::{Deserialize, Serialize};
 use workflow::{Diagnostic, LinesOfFile};
 
 use crate::{ProjectId, Reason, SourceName, Timestamp, WorkflowId};
 
-/// A source as configured and as last seen.
+/// A source: its configuration and its last known state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// From the daemon's configuration.
     pub name: SourceName,
     pub project: ProjectId,
-    /// Where the repository is, without credentials.
+    /// The location of the repository, without credentials.
     pub url: String,
-    /// Branch, tag or commit. Absent for the remote's default branch.
+    /// Branch, tag or commit. None for the remote's default branch.
     pub reference: Option<String>,
     /// Folder of workflows within the repository.
     pub folder: String,
-    /// Polling interval in seconds. Other events may trigger a poll earlier.
+    /// Polling interval in seconds. Other events may cause an earlier poll.
     pub interval_seconds: u64,
-    /// True while the daemon's configuration names it.
+    /// True if the source is in the daemon's configuration.
     pub configured: bool,
     /// The newest tip that was read completely.
     pub tip: Option<TipRef>,
-    /// The last applied tip. Set only if the newest tip is not applied: it waits for approval, or its workflow folder
-    /// is not readable. Older records call it `commit_with_folder`.
+    /// The last applied tip. Set only if the newest tip is not applied: it waits for an approval, or its workflow
+    /// folder is not readable. Older records name this field `commit_with_folder`.
     #[serde(
         default,
         alias = "commit_with_folder",
         skip_serializing_if = "Option::is_none"
     )]
     pub applied_commit: Option<String>,
-    /// Set while the newest tip removes so much that it needs an approval.
+    /// Set while the newest tip needs an approval, because it removes many workflows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removal: Option<Removal>,
-    /// The branch that the remote's HEAD points to. Set only if no reference is configured.
+    /// The branch to which the remote's HEAD points. Set only if no reference is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_reference: Option<String>,
     pub conditions: Vec<Condition>,
     /// Invalid files at the tip. A very long list is cut.
     pub stale_files: Vec<StaleFile>,
-    /// Warnings about the repository at the tip, not about its workflow files.
+    /// Warnings about the repository at the tip, without those about workflow files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The state of a tip that removes so much that it needs an approval.
+/// The state of a tip that needs an approval, because it removes many workflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Removal {
-    /// The tip is not applied. Everything stays as it was.
+    /// The tip is not applied. The active workflows do not change.
     Held,
     /// The next poll applies this tip. The approval does not cover later tips.
     Approved,
@@ -58,14 +58,14 @@ pub enum Removal {
 /// The newest tip of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TipRef {
-    /// 1 for the first tip seen.
+    /// 1 for the first tip.
     pub number: u64,
     pub commit: String,
     /// First line of the message.
     pub summary: String,
     pub author: String,
     pub seen_at: Timestamp,
-    /// True if the previous tip is not an ancestor of this one.
+    /// True if the previous tip is not an ancestor of this tip.
     pub history_rewritten: bool,
 }
 
@@ -117,32 +117,32 @@ impl Status {
     }
 }
 
-/// A workflow file that is invalid at the tip. Its last valid version stays active, if there is one.
+/// A workflow file that is invalid at the tip. Its last valid version, if any, stays active.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaleFile {
     /// Path in the repository.
     pub file: String,
     /// The workflow that it would define.
     pub workflow: WorkflowId,
-    /// The commit it was read from.
+    /// The commit from which it was read.
     pub commit: String,
-    /// Since when it has been invalid.
+    /// The time since which it is invalid.
     pub since: Timestamp,
     /// At most [`crate::limits::STALE_DIAGNOSTICS`].
     pub diagnostics: Vec<Diagnostic>,
-    /// The lines around its first error, since its text is not kept.
+    /// The lines around its first error, because its text is not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<LinesOfFile>,
 }
 
-/// A tip that was seen, and the verdict on each of its files. It is written once and never changes.
+/// A tip and the verdict on each of its files. The record never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TipRecord {
     pub source: SourceName,
     pub tip: TipRef,
-    /// Commits between the previous tip and this one. They were never active.
+    /// Commits between the previous tip and this tip. They were never active.
     pub skipped: Vec<String>,
-    /// True if more commits were skipped than are listed.
+    /// True if more commits were skipped than listed.
     pub more_skipped: bool,
     /// The files whose state changed with this tip. A very long list is cut.
     pub files: Vec<FileVerdict>,
@@ -162,10 +162,10 @@ pub struct FileVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileOutcome {
-    /// It made a new revision.
+    /// The file has become a new revision.
     Activated,
-    /// It is invalid. Its last valid version stays active, if there is one.
+    /// The file is invalid. Its last valid version, if any, stays active.
     Invalid,
-    /// It was removed, and its workflow is retired.
+    /// The file was removed, and its workflow is retired.
     Retired,
 }

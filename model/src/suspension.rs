@@ -1,7 +1,7 @@
-//! Suspended workflows and scans: nothing of them starts until somebody resumes them.
+//! Suspended workflows and scans: they start no jobs until a person resumes them.
 //!
-//! The record belongs to the workflow or the scan, not to a revision. So it survives new revisions, and a workflow
-//! that is retired and comes back. A resumption ends the suspension and stays in its record.
+//! The record belongs to the workflow or the scan, not to a revision. So it survives new revisions, and a retirement of
+//! the workflow. A resumption ends the suspension and is stored in its record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Suspension {
     pub by: Actor,
     /// The text of the person who suspended it.
     pub reason: String,
-    /// Its end, once there is one.
+    /// The resumption, after which the suspension has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<Resumption>,
 }

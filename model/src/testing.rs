@@ -1,6 +1,6 @@
-//! A world to test decisions in: workflows from texts, a clock that is set by hand, seeded randomness.
+//! A world for testing decisions: workflows from texts, a clock that is set by hand, seeded randomness.
 //!
-//! Every decision taken in it is applied at once and remembered, so that a test can replay them.
+//! Every decision is applied at once and recorded, so that a test can replay the changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{
     World,
 };
 
-/// A workflow with one scan for each need of the tests.
+/// A workflow with the features that the tests need.
 pub(crate) const NIGHTLY: &str = "
 scans:
   probe:
@@ -36,22 +36,22 @@ scans:
     steps: [{run: one}]
 ";
 
-/// The operations one batch of the store holds (design section 6).
+/// The most operations of a batch of the store (design section 6).
 const BATCH: usize = 100;
 
-/// A world, and what a moment is made of.
+/// A world and the inputs of its decisions.
 pub(crate) struct TestWorld {
     pub(crate) world: World,
     pub(crate) now: Timestamp,
-    /// What jobs of scans that wake each other wait from the second lap on.
+    /// The pause of jobs of scans that trigger each other, from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
-    /// False while the disk is getting full.
+    /// False while the disk is nearly full.
     pub(crate) may_make_jobs: bool,
     jumped: TimeDelta,
     pub(crate) order: Order,
     pub(crate) entropy: SeededEntropy,
     pub(crate) decided: Vec<Change>,
-    /// How long the logs of jobs are, in bytes.
+    /// The lengths of the logs of jobs, in bytes.
     pub(crate) logs: HashMap<JobId, u64>,
 }
 
@@ -80,12 +80,12 @@ impl TestWorld {
         test
     }
 
-    /// Lets time pass, or step back.
+    /// Moves the clock forward or back. All clocks move.
     pub(crate) fn pass(&mut self, time: TimeDelta) {
         self.now += time;
     }
 
-    /// The clock that nobody can set.
+    /// The clock that cannot be set.
     pub(crate) fn steady(&self) -> Timestamp {
         self.now - self.jumped
     }
@@ -101,7 +101,7 @@ impl TestWorld {
         self.changes(command).map(|(_, answer)| answer)
     }
 
-    /// Decides and applies; tells what changed.
+    /// Decides and applies. Also returns the changes.
     pub(crate) fn changes<C: Command>(
         &mut self,
         command: C,
@@ -130,7 +130,10 @@ impl TestWorld {
             cycle_pause: self.cycle_pause,
         };
         let decision = decide(&self.world, command, &mut moment)?;
-        assert!(decision.changes.len() < BATCH, "a decision fits a batch");
+        assert!(
+            decision.changes.len() < BATCH,
+            "a decision fits into a batch"
+        );
         for change in &decision.changes {
             self.world.apply(change);
         }
@@ -153,7 +156,7 @@ impl TestWorld {
             .runner
     }
 
-    /// A runner that takes only what names one of its labels.
+    /// Registers a runner that takes only jobs that require one of its labels.
     pub(crate) fn exclusive_runner(&mut self, name: &str, labels: &[&str]) -> RunnerId {
         let registration = self.run(CreateRegistration).unwrap().secret.hash();
         let exclusive = RegisterRunner {
@@ -174,7 +177,7 @@ impl TestWorld {
         self.run(command)
     }
 
-    /// The command of a dispatch whose inputs fit.
+    /// The command of a dispatch, with checked inputs.
     pub(crate) fn dispatch_of(
         &self,
         workflow: WorkflowId,
@@ -194,7 +197,7 @@ impl TestWorld {
         })
     }
 
-    /// Claims a job; the token follows from the job, so that a repeat is the same command.
+    /// Claims a job. The token is derived from the job, so that a repeat is the same command.
     pub(crate) fn claim(&mut self, job: JobId, runner: RunnerId) -> Result<TokenHash, Refusal> {
         let token = TokenHash::of(&job.to_string());
         self.run(Claim {
@@ -206,7 +209,7 @@ impl TestWorld {
         .map(|_| token)
     }
 
-    /// A job of the scan `probe` that runs, with its token.
+    /// Starts a job of the scan `probe`. Returns the job and its token.
     pub(crate) fn running(&mut self) -> (JobId, TokenHash) {
         let workflow = self.push("nightly", NIGHTLY);
         let registered = self.world.runners().next().map(|runner| runner.id);
@@ -217,12 +220,12 @@ impl TestWorld {
     }
 }
 
-/// The source of every workflow in the tests.
+/// The source of all workflows in the tests.
 pub(crate) fn source() -> SourceName {
     "recon".parse().unwrap()
 }
 
-/// What a valid text defines.
+/// The definition in a valid text.
 pub(crate) fn definition(text: &str) -> Arc<Workflow> {
     let parsed = workflow::parse("test.yaml", text, TemplatePolicy::Warn).unwrap();
     Arc::new(parsed.workflow)
@@ -242,12 +245,11 @@ pub(crate) fn activate(name: &str, text: &str) -> Activate {
     }
 }
 
-/// A text's digest, as the record of its revision names it.
+/// The digest of a text, as stored in the record of its revision.
 pub(crate) fn sha256(text: &str) -> String {
     workflow::sha256(text.as_bytes())
 }
 
-/// The command that registers a runner.
 pub(crate) fn register(registration: TokenHash, name: &str, labels: &[&str]) -> RegisterRunner {
     RegisterRunner {
         registration,
@@ -260,7 +262,7 @@ pub(crate) fn register(registration: TokenHash, name: &str, labels: &[&str]) -> 
     }
 }
 
-/// A line of a history: the job of that number.
+/// The history line of the job with this number.
 pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
     let at = Timestamp::UNIX_EPOCH;
     HistoryLine {
@@ -281,7 +283,6 @@ pub(crate) fn line(number: u128, state: EndState) -> HistoryLine {
     }
 }
 
-/// A report of a step.
 pub(crate) fn step(index: u32, status: StepStatus, outcome: Option<StepOutcome>) -> Step {
     Step {
         index,
@@ -295,14 +296,14 @@ pub(crate) fn step(index: u32, status: StepStatus, outcome: Option<StepOutcome>)
     }
 }
 
-/// The report of as many steps that succeeded.
+/// The report of `count` successful steps.
 pub(crate) fn succeeded(count: u32) -> Vec<Step> {
     (0..count)
         .map(|index| step(index, StepStatus::Succeeded, Some(StepOutcome::Succeeded)))
         .collect()
 }
 
-/// The completion of a job of the scan `probe` as succeeded.
+/// The successful completion of a job of the scan `probe`.
 pub(crate) fn complete(job: JobId, token: TokenHash) -> Complete {
     Complete {
         job,
@@ -332,7 +333,7 @@ pub(crate) fn key(workflow: WorkflowId, scan: &str) -> ScanKey {
     }
 }
 
-/// Why a job ended, and in which state, from what a decision changed.
+/// The final state and the reason of the job that a decision has ended.
 pub(crate) fn ended(changes: &[Change]) -> Option<(&'static str, &Reason)> {
     changes.iter().rev().find_map(|change| match change {
         Change::Job(job) => Some((job.state.name(), &job.state.end()?.reason)),
@@ -340,7 +341,7 @@ pub(crate) fn ended(changes: &[Change]) -> Option<(&'static str, &Reason)> {
     })
 }
 
-/// Everything in a world, for comparing two.
+/// The content of a world, for comparing two worlds.
 pub(crate) fn snapshot(world: &World) -> Value {
     let abilities = Abilities::labelled(&["gpu", "linux"]);
     let mut heads: Vec<_> = world.heads().collect();

@@ -2,7 +2,7 @@
 //!
 //! Personal access tokens and registration tokens have a prefix, 160 random bits and a checksum. So a scanner
 //! recognises a leaked token, and a mistyped token is not reported as revoked. Session tokens are plain UUIDs v4
-//! (specification, "Authentication"). All of them are random enough that a plain SHA-256 protects them.
+//! (specification, "Authentication"). All of them are random enough to be protected by a plain SHA-256.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use crate::{Timestamp, TokenId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Token {
     pub id: TokenId,
-    /// What a person calls it.
+    /// The name that a person has given to the token.
     pub name: String,
     pub hash: TokenHash,
     pub scopes: Scopes,
@@ -51,7 +51,7 @@ impl Token {
         self.expires_at.is_none_or(|end| now < end)
     }
 
-    /// Whether it expires within a week of `now`, or has expired.
+    /// True if it expires within a week of `now`, or has expired.
     pub fn expires_soon(&self, now: Timestamp) -> bool {
         self.expires_at
             .is_some_and(|end| end - now < TOKEN_EXPIRES_SOON)
@@ -70,7 +70,7 @@ impl Token {
     }
 }
 
-/// SHA-256 of a token. Comparing hashes leaks nothing useful through its timing.
+/// SHA-256 of a token. The timing of comparing hashes reveals nothing useful.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TokenHash([u8; 32]);
 
@@ -102,11 +102,11 @@ impl<'de> Deserialize<'de> for TokenHash {
     }
 }
 
-/// A token's plain text: shown or sent once, never stored.
+/// The plain text of a token: shown or sent once, never stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PlainToken(String);
 
-/// The kinds of token that carry a prefix.
+/// The kinds of token that have a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// A personal access token.
@@ -130,7 +130,7 @@ impl TokenKind {
     }
 }
 
-/// The text cannot be a token. No look-up is needed.
+/// The text cannot be a token, so no look-up is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the token is malformed; was it cut off or mistyped?")]
 pub struct ParseTokenError;
@@ -227,7 +227,7 @@ mod tests {
     use crate::moment::SeededEntropy;
 
     #[test]
-    fn a_secret_is_recognised_and_a_mistyped_one_is_not() {
+    fn a_mistyped_secret_is_refused() {
         let secret = PlainToken::random(TokenKind::Personal, &mut SeededEntropy::new(3));
         let text = secret.reveal().to_owned();
         assert!(text.starts_with("evs_"));
@@ -258,9 +258,9 @@ mod tests {
         );
     }
 
-    /// Sessions were in the records of their tokens before they had their own.
+    /// In older records, tokens contained their sessions.
     #[test]
-    fn a_record_with_sessions_reads_without_them() {
+    fn an_old_record_with_sessions_can_be_read() {
         let hash = TokenHash::of("x");
         let record = serde_json::json!({
             "id": Uuid::nil(), "name": "ci", "hash": hash, "scopes": ["job:read"], "created_at": Timestamp::UNIX_EPOCH,
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_reads_back() {
+    fn a_hash_can_be_parsed_again() {
         let hash = TokenHash::of("x");
         let json = serde_json::to_string(&hash).unwrap();
         assert_eq!(serde_json::from_str::<TokenHash>(&json).unwrap(), hash);

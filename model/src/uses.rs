@@ -1,4 +1,4 @@
-//! Which scans name the vars and secrets of their project.
+//! The scans that use the vars and secrets of their project.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use workflow::ScanName;
 
 use crate::revision::ActiveWorkflow;
 
-/// A scan that names a var or secret.
+/// A scan that uses a var or secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedBy {
     /// The workflow's name within its source.
@@ -14,7 +14,7 @@ pub struct NamedBy {
     pub scan: ScanName,
 }
 
-/// The vars and secrets that expressions and templates of a project name, each with the scans.
+/// The vars and secrets used in expressions and templates of a project, each with its scans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
     pub vars: BTreeMap<String, BTreeSet<NamedBy>>,
@@ -22,7 +22,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Uses in the newest revisions of these workflows. They belong to one project.
+    /// The uses in the newest revisions of these workflows, which belong to one project.
     pub fn of<'a>(workflows: impl IntoIterator<Item = &'a ActiveWorkflow>) -> Self {
         let mut uses = Self::default();
         for workflow in workflows {
@@ -52,7 +52,7 @@ mod tests {
     use crate::testing::TestWorld;
 
     #[test]
-    fn names_in_expressions_templates_and_env_count() {
+    fn names_in_expressions_templates_and_env_are_found() {
         let mut test = TestWorld::new();
         let text = "
 env: {ALL: '${{ vars.ALL }}'}

@@ -1,4 +1,4 @@
-//! What an expression sees of its workflow: the jobs of its scans, before or after the current decision.
+//! The part of the world that expressions of a workflow can read, before or after the current decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::scan_head::ScanHead;
 use crate::world::World;
 use crate::{JobId, ScanKey};
 
-/// The world, or the world as it will be after a job has ended.
+/// The world, or the future world after the end of a job.
 pub(crate) struct View<'a> {
     world: &'a World,
     ended: Option<&'a Ended>,
@@ -31,10 +31,10 @@ pub(crate) struct Ended {
     pub(crate) job: JobId,
     pub(crate) head: Arc<ScanHead>,
     pub(crate) scan: ScanKey,
-    /// The head of the renamed scan, if the scan of the job has a new name.
+    /// The head of the renamed scan, if the scan of the job was renamed.
     pub(crate) heir: Option<Arc<ScanHead>>,
     pub(crate) line: HistoryLine,
-    /// The retry that the decision makes.
+    /// The retry that the decision creates.
     pub(crate) retry: Option<Arc<Job>>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The world, and newest jobs that were read without changing it.
+    /// The world, with newest jobs that were read without adding them to the world.
     pub(crate) const fn with(world: &'a World, read: &'a BTreeMap<ScanKey, Arc<Recent>>) -> Self {
         Self {
             world,
@@ -73,7 +73,7 @@ impl<'a> View<'a> {
         self.world
     }
 
-    /// The head of a scan; empty if the scan has no jobs.
+    /// The head of a scan. It is empty if the scan has no jobs.
     pub(crate) fn head(&self, scan: &ScanKey) -> Arc<ScanHead> {
         match self.ended {
             Some(ended) if ended.scan == *scan => ended.head.clone(),
@@ -96,14 +96,14 @@ impl<'a> View<'a> {
         self.retry_of(scan).into_iter().chain(jobs)
     }
 
-    /// The retry that the decision makes, if it is a job of `scan`.
+    /// The retry that the decision creates, if it is a job of `scan`.
     fn retry_of(&self, scan: &ScanKey) -> Option<&'a Arc<Job>> {
         let ended = self.ended.filter(|ended| ended.scan == *scan)?;
         ended.retry.as_ref()
     }
 
-    /// Collects what expressions of `holder` with these references read: the scans that they name, as that scan sees
-    /// them. The job that is being evaluated is left out.
+    /// Collects the inputs for expressions of `holder` with these references: the scans that they use, from the view of
+    /// `holder`. The job that is being evaluated is left out.
     pub(crate) fn read(
         &self,
         workflow: &ActiveWorkflow,
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
     fn history(&self, holder: &ScanKey, scan: &ScanName, evaluated: Option<JobId>) -> ScanHistory {
         let key = ScanKey::new(holder.workflow, scan);
         let head = self.head(&key);
-        // Counters and jobs from before a rename are still under the old name.
+        // Counters and jobs from before a rename are still stored under the old name.
         let names = with_former(self.world, &key);
         let count = |name: &ScanKey| {
             let finished = self.world.retained(&self.head(name)).seen();
@@ -175,7 +175,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What `holder` has processed of a scan.
+    /// The results of a scan that `holder` has processed.
     fn news(&self, holder: &ScanKey, scan: &ScanName) -> News {
         let head = self.head(holder);
         let key = ScanKey::new(holder.workflow, scan);
@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Counts the unfinished jobs of a scan, without going through them.
+    /// Counts the unfinished jobs of a scan without visiting them.
     fn unfinished_count(&self, scan: &ScanKey, evaluated: Option<JobId>) -> usize {
         let left_out = [self.ended.map(|ended| ended.job), evaluated];
         let is_of_scan = |id: &JobId| {
@@ -229,7 +229,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Collects what `on.expr` of a scan reads.
+    /// Collects the inputs of the expression `on.expr` of a scan.
     pub(crate) fn prepare(
         &self,
         workflow: &ActiveWorkflow,
@@ -273,8 +273,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// The first scan whose jobs the expression reads and whose history could not be read. Then the expression must not
-/// be evaluated.
+/// The first scan whose jobs the expression reads, but whose history could not be read. Then the expression must not be
+/// evaluated.
 pub(crate) fn unreadable(
     view: &View<'_>,
     workflow: &ActiveWorkflow,
@@ -309,7 +309,7 @@ fn with_former(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
     names
 }
 
-/// True if `of` has a success that `holder` has not executed after (design section 3).
+/// True if `of` has a success that is newer than the last run of `holder` (design section 3).
 fn is_available(holder: &ScanHead, of: &ScanHead) -> bool {
     match (of.successes.first(), holder.latest_claim) {
         (None, _) => false,
@@ -318,7 +318,7 @@ fn is_available(holder: &ScanHead, of: &ScanHead) -> bool {
     }
 }
 
-/// True if `of` has a newest failure that `holder` has not executed after.
+/// True if the newest end of `of` is a failure that is newer than the last run of `holder`.
 fn has_failed(holder: &ScanHead, of: &ScanHead) -> bool {
     of.failure.is_some_and(|failure| {
         holder
@@ -335,7 +335,7 @@ mod tests {
     use crate::testing::{NIGHTLY, TestWorld, key};
 
     #[test]
-    fn a_scan_is_available_by_a_success_after_the_newest_execution_of_who_asks() {
+    fn a_scan_is_available_after_a_success_newer_than_the_last_run_of_the_holder() {
         let mut test = TestWorld::new();
         let workflow = test.push("nightly", NIGHTLY);
         let head = || ScanHead::new(workflow, key(workflow, "subdomains_all").scan);
@@ -357,7 +357,7 @@ mod tests {
         for (holder, of, expected) in [
             (head(), head(), false),
             (executed(first), head(), false),
-            // It has not executed yet: one success is enough.
+            // The holder has not run yet: one success is enough.
             (head(), succeeded(first), true),
             (executed(first), succeeded(second), true),
             (executed(second), succeeded(first), false),

@@ -1,4 +1,4 @@
-//! Why a scheduled job has not started: a suspension, or what the runners lack.
+//! Why a scheduled job has not started: a suspension, or missing or busy runners.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
 use crate::{Abilities, Ahead, JobId, Reason, Runner, RunnerId, Timestamp, World};
 
-/// Why the job waits, if it does. `time` is the world's. `connected` accepts runners that have contacted the daemon
-/// recently. `holding` returns the jobs that a runner reports to hold; no record has them.
+/// The reason why the job waits. None if it does not wait. `time` is the world's time. `connected` is true for runners that
+/// have contacted the daemon recently. `holding` returns the jobs that a runner reports to hold; this is in no record.
 pub fn waiting<'h>(
     world: &World,
     job: &Job,
@@ -93,40 +93,40 @@ pub fn waiting<'h>(
     })
 }
 
-/// What takes the slots of a runner.
+/// The jobs that use the slots of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slots {
     /// The jobs that it executes.
     pub running: Vec<JobId>,
     /// Finished jobs that the runner still holds.
-    pub over: Vec<JobId>,
+    pub finished: Vec<JobId>,
 }
 
 impl Slots {
     /// `holding` are the jobs that the runner reports to hold.
     pub fn of(world: &World, runner: RunnerId, holding: Option<&BTreeSet<JobId>>) -> Self {
-        // A scheduled job is on its way to the runner.
-        let is_over = |job: &JobId| world.job(*job).is_none();
+        // Scheduled jobs in `holding` are still on their way to the runner.
+        let has_finished = |job: &JobId| world.job(*job).is_none();
         let held = holding.into_iter().flatten().copied();
         Self {
             running: world.running_on(runner).map(|job| job.id).collect(),
-            over: held.filter(is_over).collect(),
+            finished: held.filter(has_finished).collect(),
         }
     }
 
     pub const fn taken(&self) -> u64 {
-        (self.running.len() + self.over.len()) as u64
+        (self.running.len() + self.finished.len()) as u64
     }
 }
 
 fn busy(slots: &[Slots], ahead: Ahead) -> Reason {
-    let over = || slots.iter().flat_map(|slots| &slots.over);
-    let all = || over().chain(slots.iter().flat_map(|slots| &slots.running));
+    let finished = || slots.iter().flat_map(|slots| &slots.finished);
+    let all = || finished().chain(slots.iter().flat_map(|slots| &slots.running));
     Reason::RunnersBusy {
         runners: slots.len() as u64,
         jobs: all().take(NAMED_JOBS).copied().collect(),
         more: all().skip(NAMED_JOBS).count() as u64,
-        over: over().count() as u64,
+        over: finished().count() as u64,
         ahead,
     }
 }
@@ -143,7 +143,7 @@ mod tests {
         why_holding(test, job, connected, &BTreeSet::new())
     }
 
-    /// `held` is the jobs that each runner reports to hold.
+    /// `held` are the jobs that each runner reports to hold.
     fn why_holding(
         test: &TestWorld,
         job: JobId,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_runners_lack_is_named() {
+    fn the_reason_names_missing_runners_and_labels() {
         let mut test = TestWorld::new();
         let workflow = test.push("nightly", NIGHTLY);
         let strict = test
@@ -184,7 +184,7 @@ mod tests {
             "no runner with room for it has asked for work yet"
         );
 
-        // A runner of the project takes two jobs.
+        // Each runner takes two jobs.
         let mut running = Vec::new();
         for _ in 0..2 {
             let job = test.dispatch(workflow, "probe", json!({})).unwrap();
@@ -212,7 +212,7 @@ mod tests {
                  the same runners"
             )
         );
-        // A runner without the labels does not take the other one.
+        // A runner without the labels cannot take the other job, so that job does not count.
         assert_eq!(
             why(&test, last, &[plain]),
             "no runner with room for it has asked for work yet; 1 older job of `probe` waits for the same runners"
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exclusive_runner_takes_only_what_names_its_labels() {
+    fn an_exclusive_runner_takes_only_jobs_that_require_its_labels() {
         let mut test = TestWorld::new();
         let workflow = test.push("nightly", NIGHTLY);
         let exclusive = test.exclusive_runner("gpu", &["linux", "gpu"]);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_that_are_over_and_hold_their_slots_are_named_first() {
+    fn finished_jobs_that_still_use_slots_are_listed_first() {
         let mut test = TestWorld::new();
         let workflow = test.push("nightly", NIGHTLY);
         let runner = test.runner("first", &[]);
@@ -267,7 +267,7 @@ mod tests {
             let over = gone.iter().take(count).copied();
             over.chain([running, probe]).collect::<BTreeSet<_>>()
         };
-        // What is on its way to the runner holds no slot yet.
+        // A job on its way to the runner uses no slot yet.
         assert_eq!(
             why_holding(&test, probe, &[runner], &held(0)),
             "no runner with room for it has asked for work yet"

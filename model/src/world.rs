@@ -1,8 +1,8 @@
-//! Everything that is live, in memory. [`World::apply`] is the only way to change it.
+//! All live records, in memory. [`World::apply`] is the only way to change them.
 //!
-//! The world holds what decisions need: sources, newest revisions, scan heads, unfinished jobs, runners, tokens.
-//! Finished jobs and old revisions are only on disk, and no decision reads them. Records are shared, so a second copy
-//! of the world costs only its pointers.
+//! The world holds the records that decisions need: sources, newest revisions, scan heads, unfinished jobs, runners,
+//! tokens. Finished jobs and old revisions are only on disk, and decisions do not read them. Records are shared, so a
+//! second copy of the world costs only its pointers.
 
 mod blobs;
 mod due;
@@ -174,7 +174,7 @@ impl World {
                 if let Some(recent) = self.recent.get_mut(&scan)
                     && !Arc::make_mut(recent).remove(job.id)
                 {
-                    // It is read again on demand.
+                    // The history is read again when needed.
                     self.recent.remove(&scan);
                 }
             }
@@ -206,8 +206,8 @@ impl World {
         }
     }
 
-    /// Files the waiting jobs of a workflow again, because the newest revision may have removed or changed their
-    /// scans.
+    /// Updates the places of a workflow's waiting jobs in the queue, because the newest revision may have removed or
+    /// changed their scans.
     fn refile(&mut self, workflow: WorkflowId) {
         let waiting: Vec<JobId> = self.jobs.queue().of_workflow(workflow).collect();
         for id in waiting {
@@ -274,7 +274,7 @@ impl World {
         }
     }
 
-    /// Makes a change that may affect a scan's finished jobs, and updates the totals.
+    /// Applies a change that may affect a scan's finished jobs, and updates the totals.
     fn restock(&mut self, scan: &ScanKey, change: impl FnOnce(&mut Self)) {
         let retained = |world: &Self| world.head(scan).map(|head| world.retained(head));
         let before = retained(self).unwrap_or_default();

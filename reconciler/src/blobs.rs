@@ -1,8 +1,8 @@
 //! Storing, copying, moving and removing blobs.
 //!
-//! The world does not hold blobs, so their commands carry the records that they change. One lock for each project is held
-//! from reading a record until its change is committed. What a project may store is reserved while content arrives, so
-//! that two uploads cannot share the last byte.
+//! The world does not hold blobs, so their commands carry the records that they change. A lock per project is held from
+//! reading a record until its change is committed. The bytes of an upload are reserved while its content arrives, so
+//! that two uploads cannot use the same last byte of a quota.
 
 mod versions;
 
@@ -109,7 +109,7 @@ impl Blobs {
         self.state.read(steady)
     }
 
-    /// Begins to receive a blob. What can be refused is refused now, before the content arrives.
+    /// Begins to receive a blob. Checks everything that can be checked before the content arrives.
     pub async fn begin(
         &self,
         new: NewBlob,
@@ -141,7 +141,7 @@ impl Blobs {
         })
     }
 
-    /// Copies a blob within its project. No content is copied where the disk can give a file two names.
+    /// Copies a blob within its project. If the disk supports hard links, no content is copied.
     pub async fn copy(&self, from: BlobPath, new: NewBlob) -> Result<Stored, BlobError> {
         refuse_same(&from, &new.path)?;
         self.with_lock(new.project, async move |blobs: Self| {
@@ -197,7 +197,7 @@ impl Blobs {
         .await
     }
 
-    /// Removes expired blobs. `ages` is the time for computing ages, or none while the clock is not trusted.
+    /// Removes expired blobs. `ages` returns the time for computing ages, or none while the clock is not trusted.
     pub(crate) async fn remove_expired(
         &self,
         ages: impl Fn() -> Option<Timestamp>,
@@ -216,11 +216,11 @@ impl Blobs {
                 let project = known.project;
                 let removal = async move |blobs: Self| {
                     let found = blobs.state.blob(project, &known.path).await?;
-                    // Somebody may have removed its files by hand.
+                    // A person may have removed the blob's files by hand.
                     let blob = found.unwrap_or_else(|| Blob::clone(&known));
                     let is_over = |world: &World| world.is_blob_over(project, &known.path, now);
                     if !blobs.state.read(is_over) {
-                        // It was stored again meanwhile.
+                        // The blob was stored again meanwhile.
                         return Ok(());
                     }
                     tracing::info!(path = %blob.path, bytes = blob.size, "an expired blob is removed");
@@ -233,7 +233,7 @@ impl Blobs {
         }
     }
 
-    /// Gives a blob's content a second path. None if the blob there has this content already.
+    /// Gives a blob's content a second path. None if the blob at that path already has this content.
     async fn share(
         &self,
         blob: &Blob,
@@ -250,7 +250,6 @@ impl Blobs {
         Ok(content)
     }
 
-    /// The blob at a path, unless it has expired.
     async fn present(&self, project: ProjectId, path: &BlobPath) -> Result<Blob, BlobError> {
         let found = self.state.blob(project, path).await?;
         found
@@ -339,7 +338,7 @@ impl BlobUpload {
         Ok(Self { upload, ..self })
     }
 
-    /// Stores the blob. It is durable when this returns. With another digest than `wanted` it is not stored.
+    /// Stores the blob. It is durable when this returns. If its digest is not `wanted`, it is not stored.
     pub async fn finish(self, wanted: Option<&str>) -> Result<Stored, BlobError> {
         let Self {
             blobs,
@@ -388,7 +387,7 @@ impl Reservation {
         let kept = used.saturating_sub(self.replaced) + *promised;
         if kept + more > maximum {
             return Err(BlobError::refused(Refusal::QuotaExceeded {
-                // Without the earlier reservation of this upload.
+                // Subtract the earlier reservation of this upload.
                 used: (used + *promised).saturating_sub(self.bytes),
                 maximum,
                 wanted: bytes,

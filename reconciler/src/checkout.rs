@@ -1,4 +1,4 @@
-//! Sending files of the repository to a worker. They are found in the mirror of the source and read piece by piece.
+//! Sends files of the repository to a worker. They are found in the mirror of the source and read piece by piece.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -16,24 +16,24 @@ use crate::limits::{FILES_PAUSE, FILES_PIECE, FILES_PIECES};
 use crate::source::SourceHandle;
 use crate::worker::Worker;
 
-/// Files of a commit that passed all checks, to be read as a tar.
+/// Files of a commit that passed all checks and can be read as a tar.
 pub struct SourceFiles {
     files: Files,
     mirror: Mirror,
     permit: OwnedSemaphorePermit,
 }
 
-/// A piece of the stream of files. Without [`Piece::End`] a part is missing.
+/// A piece of the stream of files. A stream that does not end with [`Piece::End`] is incomplete.
 pub enum Piece {
     Bytes(Bytes),
     End,
-    /// The rest cannot be read, for this reason.
+    /// The remaining files cannot be read, for this reason.
     Broken(String),
 }
 
 impl Handle {
-    /// Finds the files that the worker's job gets. If the mirror does not have the commit, the source gets a look, and then
-    /// this one commit is fetched.
+    /// Finds the files for the worker's job. If the mirror lacks the commit, the source is polled, and then this commit
+    /// is fetched.
     pub async fn source_files(&self, worker: &Worker) -> Result<SourceFiles, WorkerError> {
         worker.executing()?;
         let job = worker.job();
@@ -48,13 +48,13 @@ impl Handle {
         if let Ok(files) = self.files_in_mirror(source, commit, &paths).await? {
             return Ok(files);
         }
-        // A look rebuilds a mirror that is missing or damaged.
+        // A poll rebuilds a missing or damaged mirror.
         let request = source.request();
         tokio::select! {
             () = source.handled(request) => {}
             () = self.stopping() => return Err(WorkerError::Stopping),
         }
-        // One job fetches at a time, and the others find what it has fetched.
+        // One job fetches at a time. The other jobs then find the commit in the mirror.
         let turn = tokio::select! {
             turn = source.turn_to_fetch() => turn,
             () = self.stopping() => return Err(WorkerError::Stopping),
@@ -63,7 +63,7 @@ impl Handle {
             return Ok(files);
         }
         let fetched = fetch(source, commit, turn).await;
-        // A signal that stops the daemon may stop its `git` at the same time.
+        // A signal that stops the daemon may also stop its `git` process.
         fetched.map_err(|error| {
             if self.is_stopping() {
                 WorkerError::Stopping
@@ -72,11 +72,11 @@ impl Handle {
             }
         })?;
         let files = self.files_in_mirror(source, commit, &paths).await?;
-        files.map_err(|error| refused(not_there(source, commit, &error_chain(&error))))
+        files.map_err(|error| refused(missing_commit(source, commit, &error_chain(&error))))
     }
 
-    /// The files, or why the mirror does not have the commit or cannot be read. The permit is for reading only, so a slow
-    /// fetch of another source holds up nobody.
+    /// Returns the files, or the reason why the mirror lacks the commit or cannot be read. The permit covers only
+    /// reading, so a slow fetch of another source delays nobody.
     async fn files_in_mirror(
         &self,
         source: &SourceHandle,
@@ -126,7 +126,7 @@ impl Handle {
     }
 }
 
-/// Fetches this one commit. The turn lasts until the fetch ends, even if nobody waits for it any more.
+/// Fetches this commit. The turn lasts until the fetch ends, even if the caller stops waiting.
 async fn fetch(
     source: &SourceHandle,
     commit: CommitId,
@@ -145,11 +145,11 @@ async fn fetch(
         Err(_) => "the fetch ended unexpectedly".to_owned(),
     };
     Err(WorkerError::Checkout {
-        message: not_there(source, commit, &why),
+        message: missing_commit(source, commit, &why),
     })
 }
 
-fn not_there(source: &SourceHandle, commit: CommitId, why: &str) -> String {
+fn missing_commit(source: &SourceHandle, commit: CommitId, why: &str) -> String {
     let name = source.name();
     format!(
         "commit {commit} of source `{name}` is gone from the mirror and cannot be fetched again: {why}"
@@ -172,8 +172,8 @@ async fn list(
 }
 
 impl SourceFiles {
-    /// Reads the tar, a few pieces ahead of the reader. Reading ends early when the reader drops the receiver, or takes nothing
-    /// for too long.
+    /// Reads the tar, a few pieces ahead of the receiver. Reading ends early if the receiver is dropped or takes no
+    /// piece for too long.
     pub fn read(self) -> mpsc::Receiver<Piece> {
         let (sender, pieces) = mpsc::channel(FILES_PIECES);
         let runtime = Runtime::current();
@@ -196,8 +196,8 @@ impl SourceFiles {
     }
 }
 
-/// Sends what `write` writes, and how that ended. A reader that is gone or stuck gets no end, so that it knows that a part
-/// is missing.
+/// Sends what `write` writes, and how the writing ended. A receiver that is gone or stuck gets no end, so that it knows
+/// that the stream is incomplete.
 fn send_all<'a>(
     pieces: Pieces<'a>,
     write: impl FnOnce(&mut BufWriter<Pieces<'a>>) -> Result<(), FilesError>,
@@ -209,7 +209,7 @@ fn send_all<'a>(
         Err(FilesError::Unsent(_)) => return,
         Err(error) => Piece::Broken(error_chain(&error)),
     };
-    // What the buffer still has after an error is dropped.
+    // After an error, the rest of the buffer is dropped.
     let (mut pieces, _unsent) = writer.into_parts();
     let _unread = pieces.send(end);
 }
@@ -218,8 +218,8 @@ struct Pieces<'a> {
     sender: &'a mpsc::Sender<Piece>,
     runtime: &'a Runtime,
     pause: Duration,
-    /// A reader that a piece did not reach gets none after it: buffers and archives write what they still have when they are
-    /// dropped, and it would look like an end.
+    /// After one piece was not delivered, no other piece is sent: buffers and archives write their rest when they are
+    /// dropped, and it would look like a regular end.
     has_failed: bool,
 }
 
@@ -242,7 +242,7 @@ impl Pieces<'_> {
 
 impl Write for Pieces<'_> {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        // A file that is larger than the buffer comes whole.
+        // A file that is larger than the buffer arrives in one call.
         let piece = &piece[..piece.len().min(FILES_PIECE)];
         self.send(Piece::Bytes(Bytes::copy_from_slice(piece)))?;
         Ok(piece.len())

@@ -1,7 +1,8 @@
-//! The watch on the wall clock, which may be wrong for a while. Schedules and displayed times follow it at once. Deletion by
+//! Watches the wall clock, which may be wrong for a while. Schedules and displayed times follow it at once. Deletion by
 //! age and expiry times follow it only after an hour without a jump.
 //!
-//! Each reading of the wall clock for something that cannot be undone looks for a jump, so that no important jump is missed.
+//! Before an action that cannot be undone, the wall clock is read and checked for a jump, so that no important jump is
+//! missed.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -15,25 +16,25 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::jumps::Jumps;
-use crate::limits::{AT_ONCE, DEADLINE_LOOK};
+use crate::limits::{AT_ONCE, DEADLINE_CHECK};
 use crate::supervise::lock;
 
 /// A problem of the clock, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockTrouble {
-    /// It jumped within the last hour, or schedules showed that it was wrong.
+    /// The clock jumped within the last hour, or schedules showed that it was wrong.
     Jumped {
-        /// How far it jumped, if a jump was seen.
+        /// The size of the jump, if a jump was detected.
         by: Option<TimeDelta>,
-        /// Until when nothing is deleted by age.
+        /// Nothing is deleted by age until this time.
         until: Timestamp,
-        /// How many schedules had been followed far ahead of the clock and continue from now.
+        /// The number of schedules that had run far ahead of the clock and now continue from the present.
         schedules: u64,
     },
-    /// Schedules that were followed more than an hour ahead of the clock wait for it.
+    /// Schedules that ran more than an hour ahead of the clock wait for it.
     Ahead {
         schedules: u64,
-        /// The latest point up to which a schedule was followed.
+        /// The latest time up to which a schedule has run.
         until: Timestamp,
     },
 }
@@ -68,10 +69,10 @@ impl ClockWatch {
         world.time(self.clock.steady())
     }
 
-    /// Reads the wall clock and the steady clock, and looks for a jump.
-    pub(crate) fn look(&self) -> (Timestamp, Timestamp) {
+    /// Reads the wall clock and the steady clock, and checks for a jump.
+    pub(crate) fn read_clocks(&self) -> (Timestamp, Timestamp) {
         let (wall, steady) = (self.clock.now(), self.clock.steady());
-        if let Some(by) = self.jumps().look(wall, steady) {
+        if let Some(by) = self.jumps().check(wall, steady) {
             let jump = jump(by);
             tracing::warn!(
                 "the wall clock has jumped {jump}: schedules follow it; for an hour nothing is deleted by age"
@@ -87,19 +88,19 @@ impl ClockWatch {
 
     /// The time for computing ages. None while the clock is not trusted.
     pub(crate) fn ages(&self) -> Option<Timestamp> {
-        let (wall, steady) = self.look();
+        let (wall, steady) = self.read_clocks();
         let doubted = self.jumps().doubted(steady);
         doubted.is_none().then_some(wall)
     }
 
     /// Stops trusting the clock, because schedules show that it is or was wrong.
     pub(crate) fn doubt(&self, schedules: u64) {
-        let (_, steady) = self.look();
+        let (_, steady) = self.read_clocks();
         self.jumps().doubt(None, steady, schedules);
     }
 
     pub fn trouble(&self) -> Option<ClockTrouble> {
-        let (wall, steady) = self.look();
+        let (wall, steady) = self.read_clocks();
         if let Some(doubt) = self.jumps().doubted(steady) {
             return Some(ClockTrouble::Jumped {
                 by: doubt.by,
@@ -117,8 +118,8 @@ impl ClockWatch {
         })
     }
 
-    /// Moves the expiry times by the clock's jumps, once these are trusted. Until then a jump is noted on disk, for the
-    /// next process.
+    /// Moves the expiry times by the clock's jumps, once the clock is trusted again. Until then a jump is recorded on
+    /// disk for the next process.
     pub(crate) async fn follow(&self) {
         let rests = self.jumps().rests_until;
         if rests.is_some_and(|until| Instant::now() < until) {
@@ -151,7 +152,7 @@ impl ClockWatch {
         if !is_noted {
             return;
         }
-        // They are submitted together, so that they share their commits.
+        // Submit them together, so that they share commits.
         let failed: Vec<_> = stream::iter(holders)
             .map(|holder| async move {
                 let keep = StoreExpiry {
@@ -167,7 +168,7 @@ impl ClockWatch {
         if let Some((holder, error)) = failed.first() {
             let records = failed.len();
             tracing::warn!(records, first = ?holder, %error, "ends that followed the clock are not stored; this is tried again");
-            self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
+            self.jumps().rests_until = Some(Instant::now() + DEADLINE_CHECK);
             return;
         }
         self.store(ForgetClocks, "the note of a jump of the clock stays")
@@ -179,13 +180,13 @@ impl ClockWatch {
         let stored = self.state.submit(command).await;
         if let Err(error) = &stored {
             tracing::warn!(%error, "{problem}; this is tried again");
-            self.jumps().rests_until = Some(Instant::now() + DEADLINE_LOOK);
+            self.jumps().rests_until = Some(Instant::now() + DEADLINE_CHECK);
         }
         stored.is_ok()
     }
 }
 
-/// A jump in words, to follow "jumped".
+/// Describes a jump, to follow the word "jumped".
 pub fn jump(by: TimeDelta) -> String {
     let direction = if by < TimeDelta::zero() {
         "back"

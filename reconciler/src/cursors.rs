@@ -1,4 +1,4 @@
-//! Schedules that were followed ahead of the clock: the clock was wrong then, or is wrong now.
+//! Schedules that ran ahead of the clock: the clock was wrong then, or is wrong now.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use crate::clock::span;
 use crate::handle::Handle;
 use crate::limits::{AT_ONCE, TRIGGER_REST};
 
-/// Moves every schedule that is far ahead back to the clock, except after a recent failure, and logs the schedules
-/// that wait for the clock. `reported` is what was logged last. Returns the time.
+/// Moves every schedule that is far ahead back to the clock, except after a recent failure, and logs the schedules that
+/// wait for the clock. `reported` is the time that was logged last. Returns the present time.
 pub(crate) async fn check_cursors(
     handle: &Handle,
     reported: &mut Option<Timestamp>,
     resting: &mut HashMap<ScanKey, Instant>,
 ) -> Timestamp {
-    let (now, _) = handle.clock().look();
+    let (now, _) = handle.clock().read_clocks();
     rewind(handle, now, resting).await;
     let (schedules, furthest) = handle.state().read(|world| {
         let mut ahead = world.followed_beyond(now + CLOCK_JUMP).peekable();
@@ -43,7 +43,7 @@ async fn rewind(handle: &Handle, now: Timestamp, resting: &mut HashMap<ScanKey, 
         let far = far.filter(|(_, scan)| !resting.contains_key(scan));
         far.map(|(_, scan)| scan.clone()).collect()
     });
-    // They are submitted together, so that they share their commits.
+    // Submit them together, so that they share commits.
     let rewound: Vec<_> = stream::iter(far)
         .map(|scan| async move {
             let rewind = Rewind { scan: scan.clone() };

@@ -1,11 +1,11 @@
-//! Deadlines: silent runners, the `timeout` of scans, and the lifetime of worker sessions.
+//! Deadlines: silence of runners, the `timeout` of scans, and the lifetime of worker sessions.
 //!
-//! Silence is measured on a clock that never jumps. The other deadlines are in the job's record, in the world's time. A
-//! runner ends a job at its `timeout` by itself; the daemon does so later, in case the runner does not.
+//! Silence is measured with a clock that never jumps. The other deadlines are stored in the job's record, in the
+//! world's time. A runner ends a job at its `timeout`; if the runner does not, the daemon ends the job later.
 //! Offers expire on the board.
 //!
-//! The world has an index of the ends that records set. A silence is due by time alone, never by a commit, so leases need
-//! not be checked more often than one may end.
+//! The world has an index of the stored deadlines. Silence depends on time only, never on a commit, so leases need to
+//! be checked only when one may end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Due {
     }
 }
 
-/// The jobs that are due by their records, and with `leases` also by the silence of their runners.
+/// The jobs whose stored deadline has passed, and with `leases` also the jobs of silent runners.
 pub(crate) fn due(
     world: &World,
     presence: &Presence,
@@ -42,7 +42,7 @@ pub(crate) fn due(
         jobs: Vec::new(),
         next: None,
     };
-    let look_at = |due: &mut Due, job: &Job| {
+    let examine = |due: &mut Due, job: &Job| {
         let Some((remaining, loss)) = first_end(world, presence, job, time, steady) else {
             return;
         };
@@ -52,7 +52,7 @@ pub(crate) fn due(
         }
     };
     for job in world.ended_by(time) {
-        look_at(&mut due, job);
+        examine(&mut due, job);
     }
     if let Some(remaining) = world.next_end(time).and_then(|end| left(end - time)) {
         due.next_in(remaining);
@@ -65,14 +65,13 @@ pub(crate) fn due(
             }
             let has_run = |job: &&Arc<Job>| job.state.run().is_some_and(|run| run.ends_by() > time);
             for job in jobs.filter(has_run) {
-                look_at(&mut due, job);
+                examine(&mut due, job);
             }
         }
     }
     due
 }
 
-/// None if no time is left.
 fn left(remaining: TimeDelta) -> Option<Duration> {
     let remaining = remaining.to_std().ok()?;
     (!remaining.is_zero()).then_some(remaining)
@@ -99,12 +98,12 @@ fn first_end(
     };
     let lease = lease(world, presence, run.runner.id, steady);
     let session = run.expires_at - time;
-    // After a standstill of the daemon, the runner has as long to report the end of the job.
+    // After a standstill of the daemon, the runner gets this time again to report the end of the job.
     let deaf = TIMEOUT_END - elapsed(presence.awake_since(), steady);
     let timeout = run.deadline.filter(|deadline| *deadline <= run.expires_at);
     let timeout = timeout.map(|deadline| (deadline + TIMEOUT_END - time).max(deaf).min(session));
     [
-        // The timeout comes first, also if the session ends before the runner has had its time.
+        // The timeout comes first, even if the session ends before the runner's time to report is over.
         timeout.map(|timeout| (timeout, Loss::TimedOut)),
         Some((session, Loss::SessionExpired)),
         Some((lease, Loss::RunnerLost)),

@@ -15,7 +15,6 @@ use crate::error::DispatchError;
 use crate::handle::Handle;
 use crate::limits::DISPATCH_TRIES;
 
-/// Which revision a rerun of a job uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunOf {
     SameRevision,
@@ -55,8 +54,8 @@ impl Handle {
         Err(DispatchError::KeepsChanging)
     }
 
-    /// Runs a finished job again: a new job with the same inputs, of the same revision or of the active one. The new job is
-    /// durable when this returns.
+    /// Runs a finished job again: creates a job with the same inputs, of the same revision or of the active revision.
+    /// The new job is durable when this returns.
     pub async fn rerun(
         &self,
         job: &Job,
@@ -135,9 +134,9 @@ impl Handle {
         found.ok_or(DispatchError::from(Refusal::JobOver { job }))
     }
 
-    /// The last job of the chain of retries that begins with `job`. A finished last job stays the last one.
+    /// The last job of the chain of retries that begins with `job`. No retry is added after this job, if it has finished.
     async fn last_of_chain(&self, job: &Job) -> Result<Arc<Job>, DispatchError> {
-        // The record of `job` may be older than the state.
+        // `job` may be an older version of the stored record.
         let now = self.state().job(job.id).await?;
         let mut last = now.unwrap_or_else(|| Arc::new(job.clone()));
         while let Some(retry) = last.retried_by
@@ -155,11 +154,11 @@ impl Handle {
     }
 }
 
-/// Converts the inputs of a job to the form in which a request gives them.
+/// Converts the inputs of a job to the form of a request.
 fn as_given(inputs: &BTreeMap<String, InputValue>) -> BTreeMap<String, Value> {
     let given = inputs.iter();
     given
-        // An input is a text or a plain value, which are always JSON.
+        // An input is a string or a simple value and always converts to JSON.
         .map(|(key, value)| (key.clone(), serde_json::to_value(value).unwrap_or_default()))
         .collect()
 }

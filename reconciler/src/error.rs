@@ -48,7 +48,7 @@ pub enum WorkerError {
     /// There is no such job, or the token does not belong to its worker.
     #[error("job {job} does not exist or the token is not its worker's")]
     Unauthorized { job: JobId },
-    /// The offer is older than ten seconds, or somebody else has claimed the job.
+    /// The offer is older than ten seconds, or another worker has claimed the job.
     #[error("the offer of job {job} has lapsed")]
     OfferLapsed { job: JobId },
     #[error("job {job} is {state}")]
@@ -89,7 +89,7 @@ pub enum RemovalError {
 
 #[derive(Debug, Error)]
 pub enum BlobError {
-    /// The content has another digest than the caller expects. Nothing was stored.
+    /// The content does not have the expected digest. Nothing was stored.
     #[error("the content has the SHA-256 {sha256}, and not {wanted}")]
     Digest { sha256: String, wanted: String },
     #[error(transparent)]

@@ -1,5 +1,5 @@
-//! Evaluating expressions beside the committer (docs/decisions/0012), one at a time. Projects take turns by the cost of their
-//! past evaluations. So a project with many costly expressions delays only its own.
+//! Evaluates expressions outside of the committer (docs/decisions/0012), one at a time. Projects take turns by the cost
+//! of their past evaluations. So a project with many costly expressions delays only its own evaluations.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +19,14 @@ pub(crate) enum Purpose {
     Trigger,
 }
 
-/// The project that evaluates, and the projects that wait.
+/// The project whose turn it is, and the waiting projects.
 #[derive(Default)]
 pub(crate) struct Evaluations(Mutex<Queues>);
 
 #[derive(Default)]
 struct Queues {
     is_taken: bool,
-    /// What the last served project had spent before its turn.
+    /// The cost of the last served project before its turn.
     served: u64,
     projects: BTreeMap<ProjectId, Queue>,
     count: u64,
@@ -34,14 +34,14 @@ struct Queues {
 
 #[derive(Default)]
 struct Queue {
-    /// The cost of its evaluations. A project that comes back has spent at least as much as the served project.
+    /// The cost of its evaluations. A project that returns starts with at least the cost of the last served project.
     spent: u64,
     waiting: BTreeMap<(Purpose, u64), oneshot::Sender<Turn>>,
 }
 
 /// The right to evaluate. When it is dropped, the next waiting project gets it.
 pub(crate) struct Turn {
-    /// None if the receiver was gone.
+    /// None if the receiver was dropped.
     evaluations: Option<Arc<Evaluations>>,
     project: ProjectId,
     cost: u64,
@@ -67,7 +67,7 @@ impl Turn {
     }
 }
 
-/// Runs a part of one evaluation. A panic is a defect of this part only, and was logged.
+/// Runs a part of an evaluation. A panic (already logged) becomes the defect of this part only.
 pub(crate) fn unless_panic<T>(part: impl FnOnce() -> T) -> Result<T, SubmitError> {
     catch_unwind(AssertUnwindSafe(part)).map_err(|_| defect())
 }
@@ -118,13 +118,13 @@ impl Evaluations {
 }
 
 impl Queues {
-    /// Gives the turn to the project that has spent least, unless somebody has it.
+    /// Gives the turn to the waiting project with the lowest cost, unless the turn is taken.
     fn serve(&mut self, evaluations: &Arc<Evaluations>) {
         while !self.is_taken {
             let waiting = self.projects.iter_mut();
             let waiting = waiting.filter(|(_, queue)| !queue.waiting.is_empty());
             let Some((project, queue)) = waiting.min_by_key(|(_, queue)| queue.spent) else {
-                // Nobody waits, so past costs are forgotten.
+                // No project waits, so past costs are forgotten.
                 self.projects.clear();
                 return;
             };
@@ -139,7 +139,7 @@ impl Queues {
             };
             match give.send(turn) {
                 Ok(()) => self.is_taken = true,
-                // The receiver is gone.
+                // The receiver was dropped.
                 Err(mut turn) => turn.evaluations = None,
             }
         }
@@ -159,7 +159,7 @@ mod tests {
         ProjectId::from_uuid(Uuid::from_u128(number))
     }
 
-    /// The order in which waiting evaluations are served. The first holds the turn until all others wait.
+    /// The order in which waiting evaluations are served. The first turn is held until all others wait.
     async fn served(waiting: &[(u128, Purpose, u64)]) -> Vec<(u128, u64)> {
         let evaluations = Arc::<Evaluations>::default();
         let first = evaluations.turn(project(99), Purpose::Trigger).await;
@@ -181,12 +181,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_project_with_many_costly_expressions_delays_its_own_ones_only() {
+    async fn many_costly_expressions_delay_only_their_own_project() {
         let mut waiting = vec![(1, Purpose::Trigger, 1_000_000); 300];
         waiting.extend([(2, Purpose::Trigger, 10); 20]);
         let order = served(&waiting).await;
         let last = order.iter().rposition(|(project, _)| *project == 2);
-        // One costly expression may be before the first.
+        // One costly expression may run first.
         assert!(last.unwrap() <= 20, "{last:?}");
         assert_eq!(order.len(), 320);
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_that_nobody_takes_passes_on() {
+    async fn an_unclaimed_turn_goes_to_the_next_project() {
         let evaluations = Arc::<Evaluations>::default();
         let first = evaluations.turn(project(1), Purpose::Trigger).await;
         let gone = evaluations.turn(project(1), Purpose::Claim);
@@ -220,7 +220,7 @@ mod tests {
         }
         drop(first);
         drop(stays.await);
-        // Given, and never looked at.
+        // The turn is given, but its receiver is dropped.
         let first = evaluations.turn(project(1), Purpose::Trigger).await;
         {
             let given = evaluations.turn(project(1), Purpose::Trigger);

@@ -1,7 +1,7 @@
-//! Removing the files of expired artifacts, hour by hour.
+//! Removes the files of expired artifacts every hour.
 //!
-//! The end of a job files it under the hour in which its first artifact expires, so nothing has to be searched.
-//! Expired artifacts cannot be downloaded. When their files are removed matters only for disk space.
+//! The end of a job stores its id under the hour in which its first artifact expires, so nothing has to be searched.
+//! Expired artifacts cannot be downloaded. The time of removal matters only for disk space.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use model::{Actor, Reason, Timestamp};
 
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::EXPIRY_LOOK;
+use crate::limits::EXPIRY_CHECK;
 
 /// Removes expired artifacts and blobs, at the start and every hour.
 pub(crate) async fn remove_expired(handle: Handle) {
@@ -31,7 +31,7 @@ pub(crate) async fn remove_expired(handle: Handle) {
 /// Removes the artifacts that expired in past hours.
 pub(crate) async fn remove_expired_artifacts(handle: &Handle) -> Result<(), RemovalError> {
     loop {
-        // While the clock is not trusted, nothing is expired.
+        // While the clock is not trusted, nothing expires.
         let Some(now) = handle.clock().ages() else {
             return Ok(());
         };
@@ -53,7 +53,7 @@ pub(crate) async fn remove_expired_artifacts(handle: &Handle) -> Result<(), Remo
         if is_stuck {
             return Ok(());
         }
-        // Wait, so that the next round sees what was removed.
+        // Wait, so that the next round sees the removals.
         handle.state().settled().await?;
     }
 }
@@ -61,7 +61,7 @@ pub(crate) async fn remove_expired_artifacts(handle: &Handle) -> Result<(), Remo
 async fn expire(handle: &Handle, expiry: Expiry, now: Timestamp) -> Result<(), RemovalError> {
     let found = handle.state().job(expiry.job).await?;
     let Some(mut job) = found.filter(|job| job.expiry().as_ref() == Some(&expiry)) else {
-        // Somebody removed the job's files by hand.
+        // A person removed the job's files by hand.
         return Ok(handle.state().submit(DropExpiry { expiry }).await?);
     };
     let mut bytes = job.bytes();
@@ -86,5 +86,5 @@ fn until_next_hour(now: Timestamp) -> Duration {
     let hour = TimeDelta::hours(1);
     let next = now.duration_trunc(hour).map(|begun| begun + hour - now);
     let wait = next.ok().and_then(|wait| wait.to_std().ok());
-    wait.unwrap_or(EXPIRY_LOOK).min(EXPIRY_LOOK)
+    wait.unwrap_or(EXPIRY_CHECK).min(EXPIRY_CHECK)
 }

@@ -1,9 +1,9 @@
-//! Workflow files out of Git: one bare mirror per source, read by commit.
+//! Reads workflow files from Git: one bare mirror per source, read by commit.
 //!
-//! A mirror holds what was seen, so that a tip stays readable after a force push or an outage. Nothing is checked out,
-//! and whatever a repository contains (symbolic links, huge files, odd names) is data that is judged, never followed.
-//! Every call blocks; callers bring a thread for it. What a revision means, when to look again and what to do about a
-//! refusal are left to the reconciler.
+//! A mirror keeps every commit it has fetched, so that a tip stays readable after a force push or an outage. Nothing is
+//! checked out. The content of a repository (symbolic links, huge files, odd names) is checked as data and never
+//! followed. Every call blocks; callers run it on their own thread. The reconciler decides what a revision means, when
+//! to poll again, and what to do about an error.
 
 mod access;
 mod calls;

@@ -1,7 +1,7 @@
-//! The handle through which every command enters.
+//! The handle, which receives all commands.
 //!
-//! It hands out the parts of the running daemon, each for one subject. What needs several parts is a method of the handle,
-//! in the file of its subject.
+//! It gives access to the parts of the running daemon, each for one subject. A function that needs several parts is a
+//! method of the handle, in the file of its subject.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::sign_in::SignIns;
 use crate::source::SourceHandle;
 use crate::sources::Sources;
 
-/// Every command enters here. Cheap to clone.
+/// Receives all commands. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
     state: State,
@@ -27,7 +27,7 @@ pub struct Handle {
     parts: Arc<Parts>,
 }
 
-/// What all handles of a daemon share.
+/// Shared by all handles of a daemon.
 struct Parts {
     clock: Arc<dyn Clock>,
     clock_watch: ClockWatch,
@@ -40,7 +40,7 @@ struct Parts {
     stopping: watch::Sender<bool>,
 }
 
-/// What the configuration says about keeping the past and secrets.
+/// The configuration of retention, logs and secrets.
 pub struct Settings {
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
@@ -82,7 +82,7 @@ impl Handle {
         &self.state
     }
 
-    /// The same handle for one request of a person. Each commit of the request has a line in the audit log.
+    /// The same handle for one request of a person. Each commit of the request adds a line to the audit log.
     #[must_use]
     pub fn audited(&self, entry: AuditEntry) -> Self {
         let state = self.state.audited(entry);
@@ -130,23 +130,22 @@ impl Handle {
         self.parts.clock.now()
     }
 
-    /// The time of this world, with which expiry times are compared.
     pub fn time(&self, world: &World) -> Timestamp {
         world.time(self.parts.clock.steady())
     }
 
-    /// What a caller may see and do now. None if its credential is not valid any more.
+    /// The present rights of a caller. None if its credential is not valid any more.
     pub fn rights(&self, principal: &Principal) -> Option<Rights> {
         self.state()
             .read(|world| principal.rights(world, self.time(world)))
     }
 
-    /// The time with which expiry times are compared: the wall clock without the jumps that are not trusted yet.
+    /// The time for comparing expiry times: the wall clock without the jumps that are not trusted yet.
     pub fn steady(&self) -> Timestamp {
         self.state.read(|world| self.time(world))
     }
 
-    /// Converts a moment of that time to the wall clock.
+    /// Converts such a time to the wall clock.
     pub fn by_the_clock(&self, end: Timestamp) -> Timestamp {
         end + (self.now() - self.steady())
     }
@@ -157,7 +156,7 @@ impl Handle {
         self.runners().removed(&self.state, runner).await
     }
 
-    /// Answers every held poll without a message and ends every held read, because the daemon is stopping.
+    /// Ends every waiting poll and read without a message, because the daemon is stopping.
     pub fn drain(&self) {
         self.runners().board().close();
         self.parts.stopping.send_replace(true);

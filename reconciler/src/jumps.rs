@@ -9,26 +9,27 @@ use crate::limits::CLOCK_DOUBT;
 
 #[derive(Debug, Default)]
 pub(crate) struct Jumps {
-    /// How far the wall clock was ahead of the steady one after the last jump.
+    /// The difference between the wall clock and the steady clock after the last jump.
     ahead: TimeDelta,
     doubt: Option<Doubt>,
-    /// A jump, or expiry times that followed one, could not be stored. Do not retry before this time.
+    /// A jump, or expiry times that followed a jump, could not be stored. No retry before this time.
     pub(crate) rests_until: Option<Instant>,
 }
 
 /// A period in which the wall clock is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Doubt {
-    /// How far it jumped, if a jump was seen.
+    /// The size of the jump, if a jump was detected.
     pub(crate) by: Option<TimeDelta>,
     /// By the steady clock.
     pub(crate) until: Timestamp,
-    /// How many schedules had been followed far ahead of the clock and continue from now.
+    /// The number of schedules that had run far ahead of the clock and now continue from the present.
     pub(crate) schedules: u64,
 }
 
 impl Jumps {
-    /// The jump that an earlier process recorded but did not follow, because it ended within an hour of the jump.
+    /// Distrusts the clock if an earlier process recorded a jump. That process ended within an hour of the jump, so
+    /// expiry times did not follow it.
     pub(crate) fn noted(clocks: Option<&Clocks>, steady: Timestamp) -> Self {
         let mut jumps = Self::default();
         if let Some(clocks) = clocks {
@@ -39,8 +40,8 @@ impl Jumps {
         jumps
     }
 
-    /// Reads both clocks. Returns a jump since the last call.
-    pub(crate) fn look(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
+    /// Compares both clocks. Returns a jump since the last call.
+    pub(crate) fn check(&mut self, wall: Timestamp, steady: Timestamp) -> Option<TimeDelta> {
         let by = wall - steady - self.ahead;
         if by.abs() <= CLOCK_JUMP {
             return None;
@@ -71,36 +72,36 @@ mod tests {
     use crate::testing::at;
 
     #[test]
-    fn only_more_than_an_hour_is_a_jump_and_is_doubted_for_an_hour() {
+    fn a_jump_is_longer_than_an_hour_and_is_distrusted_for_an_hour() {
         let mut jumps = Jumps::default();
         let hour = TimeDelta::hours(1);
-        assert_eq!(jumps.look(at(7200), at(7200)), None);
-        assert_eq!(jumps.look(at(7200) + hour, at(7200)), None);
+        assert_eq!(jumps.check(at(7200), at(7200)), None);
+        assert_eq!(jumps.check(at(7200) + hour, at(7200)), None);
         assert_eq!(jumps.doubted(at(7200)), None);
         let year = TimeDelta::days(400);
-        assert_eq!(jumps.look(at(7210) + year, at(7210)), Some(year));
-        assert_eq!(jumps.look(at(7220) + year, at(7220)), None, "once");
+        assert_eq!(jumps.check(at(7210) + year, at(7210)), Some(year));
+        assert_eq!(jumps.check(at(7220) + year, at(7220)), None, "once");
         assert!(jumps.doubted(at(7210) + hour).is_none());
-        assert_eq!(jumps.look(at(7272), at(7272)), Some(-year));
+        assert_eq!(jumps.check(at(7272), at(7272)), Some(-year));
         let last = at(7272) + hour - TimeDelta::seconds(1);
         assert!(jumps.doubted(last).is_some() && jumps.doubted(at(7272) + hour).is_none());
     }
 
     #[test]
-    fn schedules_that_show_a_wrong_clock_are_no_observed_jump() {
+    fn schedules_that_show_a_wrong_clock_give_no_size_of_a_jump() {
         let mut jumps = Jumps::default();
         jumps.doubt(None, at(0), 2);
         let reported = |jumps: &Jumps| jumps.doubted(at(60)).map(|it| (it.by, it.schedules));
         assert_eq!(reported(&jumps), Some((None, 2)));
         let year = TimeDelta::days(400);
-        jumps.look(at(10) + year, at(10));
+        jumps.check(at(10) + year, at(10));
         assert_eq!(reported(&jumps), Some((Some(year), 2)));
         jumps.doubt(None, at(20), 1);
         assert_eq!(reported(&jumps), Some((Some(year), 3)));
     }
 
     #[test]
-    fn a_jump_that_an_earlier_process_noted_is_doubted_for_an_hour_from_the_start() {
+    fn a_jump_recorded_by_an_earlier_process_is_distrusted_for_an_hour() {
         let five = TimeDelta::hours(5);
         let clocks = |by| Clocks {
             wall: at(0) + by,

@@ -1,6 +1,6 @@
 //! Follows sources, keeps deadlines and offers jobs. All commands enter through one [`Handle`].
 //!
-//! A wake-up carries no data. Whoever is woken reads the published world again, so a restart, a lost signal and normal
+//! A wake-up carries no data. The woken task reads the published world again, so a restart, a lost signal and normal
 //! operation take the same path. This package does not use HTTP.
 
 #![cfg_attr(

@@ -1,5 +1,5 @@
-//! Hides secrets in the errors that runners report. Runners mask them too. But these texts become records and events, and a
-//! runner may be outdated or faulty.
+//! Hides secrets in the errors that runners report. Runners mask them too, but a runner may be outdated or faulty, and
+//! these texts become records and events.
 
 use model::decide::Failure;
 use model::{Job, Masker, Step};
@@ -7,14 +7,14 @@ use tokio::sync::Semaphore;
 
 use crate::handle::Handle;
 
-/// A masker of large secrets takes a thread and much memory for a moment.
+/// A masker of large secrets briefly needs a thread and much memory.
 static ROOM: Semaphore = Semaphore::const_new(1);
 
-/// Replaces a text that cannot be searched for secrets.
+/// Replaces a text in which secrets cannot be searched.
 const HIDDEN: &str = "the error is not shown, because the job's secrets cannot be looked for in it";
 
 impl Handle {
-    /// Hides the job's secrets in the errors of its steps and in further `texts`. Costs nothing if there are no texts.
+    /// Hides the job's secrets in the errors of its steps and in further `texts`. Without texts it does nothing.
     pub(crate) async fn mask_errors<'a>(
         &self,
         job: &Job,
@@ -40,7 +40,7 @@ impl Handle {
         }
     }
 
-    /// The masker of the secrets that the job's scan names, if it can be made.
+    /// The masker of the secrets used by the job's scan. None if it cannot be made.
     async fn masker(&self, job: &Job) -> Option<Masker> {
         let revision = self
             .state()

@@ -1,6 +1,6 @@
-//! Secrets of projects: setting them, and handing them to the workers that need them.
+//! Secrets of projects: setting them, and giving them to the workers that need them.
 //!
-//! The key for secrets never enters the state. Without the right key, everything except secrets still works.
+//! The encryption key never enters the state. Without the right key, everything except secrets still works.
 
 use model::decide::{Precondition, SetSecret};
 use model::{Actor, Job, NamedValues, ProjectId, Revision, SecretValue, StoredSecret};
@@ -34,7 +34,7 @@ impl Handle {
         Ok(self.state().submit(set).await?)
     }
 
-    /// The values of the names that a claimed job's expressions use, for its worker.
+    /// The values of the secrets and variables that a claimed job's expressions use.
     pub(crate) fn named_values(&self, job: &Job, revision: &Revision) -> NamedValues {
         let Some(scan) = revision.definition.scan(job.scan.as_str()) else {
             return NamedValues::default();
@@ -61,7 +61,7 @@ scans:
 ";
 
     #[tokio::test]
-    async fn a_worker_gets_the_secrets_its_job_names_each_time_it_asks() {
+    async fn a_worker_gets_the_secrets_of_its_job_at_each_request() {
         let folder = TempDir::new().unwrap();
         let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
         daemon.handle.state().submit(configure()).await.unwrap();
@@ -88,7 +88,7 @@ scans:
     }
 
     #[tokio::test]
-    async fn an_error_of_a_runner_that_masks_nothing_is_masked_before_it_is_stored() {
+    async fn an_unmasked_error_of_a_runner_is_masked_before_it_is_stored() {
         let folder = TempDir::new().unwrap();
         let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
         daemon.handle.state().submit(configure()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Deleting finished jobs and their artifacts.
 //!
 //! The world does not hold finished jobs, so these commands carry their records. One lock is held from reading a record
-//! until its removal is committed, so that nothing is removed or counted twice.
+//! until its removal is committed, so that no job is removed or counted twice.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::handle::Handle;
 use crate::supervise::uninterrupted;
 
 impl Handle {
-    /// Deletes a finished job with its log and artifacts. The scan's counters stay.
+    /// Deletes a finished job with its log and artifacts. The scan's counters do not change.
     pub async fn delete_job(&self, id: JobId, actor: Actor) -> Result<(), RemovalError> {
         let removal = async move |handle: Self| {
             let job = handle.finished(id).await?;
@@ -29,7 +29,7 @@ impl Handle {
         self.with_removal_lock(removal).await
     }
 
-    /// Deletes the file of a finished job's artifact. Nothing changes if it is gone already.
+    /// Deletes the file of a finished job's artifact. Nothing changes if it was already deleted.
     pub async fn delete_artifact(
         &self,
         id: JobId,
@@ -69,7 +69,7 @@ impl Handle {
         job.ok_or(RemovalError::NoSuchJob { job: id })
     }
 
-    /// Removes artifacts until the removal of the job fits into one commit. Returns the job without them.
+    /// Removes artifacts until the removal of the job fits into one commit. Returns the job without these artifacts.
     pub(crate) async fn lightened(
         &self,
         mut job: Arc<Job>,

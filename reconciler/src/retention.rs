@@ -1,4 +1,4 @@
-//! Applying the retention policies: automatically after jobs have ended, and on request.
+//! Applies the retention policies: automatically after jobs have ended, and on request.
 
 mod pass;
 mod task;
@@ -14,29 +14,29 @@ use crate::handle::Handle;
 use pass::pass;
 pub(crate) use task::enforce_retention;
 
-/// What a policy removed of a workflow, or would remove.
+/// The jobs of a workflow that a policy removed, or would remove in a dry run.
 #[derive(Debug, Clone)]
 pub struct Retained {
     pub policy: RetentionPolicy,
     pub scans: Vec<ScanRetained>,
-    /// Whether there is more to remove than one request removes.
+    /// True if one request cannot remove all jobs that exceed the policy.
     pub has_more: bool,
-    /// Whether no job was removed by age, because the clock jumped less than an hour ago.
+    /// True if no job was removed by age, because the clock jumped less than an hour ago.
     pub age_waits: bool,
 }
 
-/// What a policy removed of a scan, or would remove.
+/// The jobs of a scan that a policy removed, or would remove in a dry run.
 #[derive(Debug, Clone)]
 pub struct ScanRetained {
     pub scan: ScanName,
     pub removed: Stock,
     pub kept: Stock,
-    /// How many stay only because they are among the newest two successes.
+    /// The number of jobs that stay only because they are the newest two successes.
     pub newest_successes: u64,
-    /// How many stay for two minutes after their end, because their runners may still add to their logs.
+    /// The number of jobs that stay for two minutes after their end, because their runners may still append to their logs.
     pub just_ended: u64,
     pub unreadable: u64,
-    /// How many more stay because they have not ended.
+    /// The number of additional jobs that stay because they have not ended.
     pub unfinished: u64,
 }
 
@@ -45,7 +45,7 @@ impl Retained {
         self.sum(|scan| scan.removed)
     }
 
-    /// What is left of the whole workflow. Jobs that ended since the last round began are not counted.
+    /// The remaining jobs of the whole workflow, without jobs that ended after the last round began.
     fn kept(&self) -> Stock {
         self.sum(|scan| scan.kept)
     }
@@ -58,7 +58,7 @@ impl Retained {
 }
 
 impl Handle {
-    /// Applies a policy to a workflow. Without `policy`, the configured one is used. A dry run removes nothing.
+    /// Applies a policy to a workflow, by default the configured policy. A dry run removes nothing.
     pub async fn prune(
         &self,
         workflow: &ActiveWorkflow,

@@ -1,5 +1,5 @@
-//! The runners of this daemon: which process each one is, the polls that wait, and what is known of the jobs that they
-//! run. All of it is in memory only.
+//! The runners of this daemon: the present process of each runner, the waiting polls, and the live state of their jobs.
+//! All of it is in memory only.
 
 mod artifacts;
 mod board;
@@ -39,9 +39,9 @@ pub struct Runners {
     board_woken: Notify,
     presence: Mutex<Presence>,
     artifacts: Mutex<Progresses>,
-    /// When jobs were ended by something else than their workers, by the steady clock.
+    /// When jobs were ended by anyone except their workers, by the steady clock.
     ended: Mutex<HashMap<JobId, Timestamp>>,
-    /// Errors of runners in which a secret was hidden.
+    /// The number of errors of runners in which a secret was hidden.
     masked: AtomicU64,
 }
 
@@ -82,7 +82,7 @@ impl Runners {
         self.board().holding()
     }
 
-    /// How often the daemon had to hide a secret in an error of a runner, since its start.
+    /// How often the daemon hid a secret in an error of a runner, since its start.
     pub fn masked_errors(&self) -> u64 {
         self.masked.load(Ordering::Relaxed)
     }
@@ -96,7 +96,7 @@ impl Runners {
         self.presence().heard(runner, now, Instant::now());
     }
 
-    /// The present leases. After a standstill of the daemon they all begin again.
+    /// The present leases. After a standstill of the daemon, all leases start again.
     pub(crate) fn presence(&self) -> MutexGuard<'_, Presence> {
         let mut presence = lock(&self.presence);
         if let Some(late) = presence.notice_standstill(Instant::now()) {
@@ -112,8 +112,8 @@ impl Runners {
         lock(&self.board)
     }
 
-    /// Answers polls, and returns when to call this again. Only the task of offers calls it, so that this task always knows
-    /// when the next offer expires or the next delayed job is due.
+    /// Answers polls, and returns when to call this again. Only the task of offers calls it, so that this task always
+    /// knows when the next offer expires or the next delayed job is due.
     pub(crate) fn assign(&self) -> Option<Instant> {
         let mut entropy = lock(&self.entropy);
         self.state.read(|world| {
@@ -133,7 +133,7 @@ impl Runners {
         self.board_woken.notified().await;
     }
 
-    /// Removes a runner that is not registered any more. Its jobs are lost. `state` has the line for the audit log.
+    /// Removes a runner that is not registered any more. Its jobs are lost. `state` contains the entry for the audit log.
     pub(crate) async fn removed(&self, state: &State, runner: RunnerId) -> Result<(), SubmitError> {
         self.board().forget(runner);
         self.lose(state, runner, |_, _| true).await
@@ -151,7 +151,7 @@ impl Runners {
             let jobs = world.running_on(runner).filter(|job| is_lost(job, now));
             jobs.map(|job| job.id).collect()
         });
-        // They are submitted together, so that they share their commits.
+        // Submit them together, so that they share commits.
         stream::iter(jobs)
             .map(|job| self.end(state, job, Loss::RunnerLost))
             .buffer_unordered(AT_ONCE)
@@ -159,7 +159,7 @@ impl Runners {
             .await
     }
 
-    /// Ends a job. If it has ended meanwhile, nothing changes.
+    /// Ends a job. If it has already ended, nothing changes.
     pub(crate) async fn end(
         &self,
         state: &State,
@@ -178,7 +178,7 @@ impl Runners {
         }
     }
 
-    /// Records that something else than its worker ended a job. The worker may still add to its log.
+    /// Records that a job was ended by anyone except its worker. The worker may still append to its log.
     pub(crate) fn note_end(&self, job: JobId) {
         let now = self.clock.steady();
         let mut ended = lock(&self.ended);
@@ -188,7 +188,7 @@ impl Runners {
         self.state.logs().ended(job);
     }
 
-    /// How long ago such a job was ended, if that is recent.
+    /// How long ago the job was ended, if `note_end` recorded it recently.
     pub(crate) fn ended_ago(&self, job: JobId) -> Option<TimeDelta> {
         let at = lock(&self.ended).get(&job).copied()?;
         Some(self.clock.steady() - at)

@@ -1,6 +1,6 @@
-//! Resealing: secrets that an old key seals are sealed with the current key, project by project.
+//! Resealing: secrets sealed with an old key are sealed with the current key, project by project.
 //!
-//! The records say which key seals each secret. So a start after a crash continues where the last one stopped.
+//! Each record names the key of its secrets. So after a crash, resealing continues where it stopped.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,14 @@ use crate::handle::{Handle, Settings};
 use crate::limits::SEALING_RETRY;
 
 impl Settings {
-    /// Whether the daemon has the key that seals a secret.
+    /// Whether the daemon has the key of a secret.
     pub fn key_state(&self, key: &KeyId) -> KeyState {
         let keys = self.secret_keys.as_ref();
         keys.map_or(KeyState::Missing, |keys| keys.state_of(key))
     }
 
-    /// Which encodings of a secret the masker hides. None if there is no such secret. The value stays here.
+    /// The encodings of a secret that the masker hides, and those it does not. None if there is no such secret. The
+    /// value is not returned.
     pub async fn check_masking(
         &self,
         secrets: &ProjectSecrets,
@@ -31,13 +32,13 @@ impl Settings {
             return Ok(None);
         };
         let value = opened?;
-        // A masker of a large value takes a moment to make.
+        // Building a masker for a large value takes time.
         let checking = tokio::task::spawn_blocking(move || check_encodings(&value));
         let checks = checking.await.map_err(|_| SecretError::Stopping)?;
         Ok(Some(checks?))
     }
 
-    /// The keys that are not at hand, with the number of secrets that each seals.
+    /// The missing keys, with the number of secrets that each key seals.
     fn missing_keys(&self, secrets: &ProjectSecrets) -> BTreeMap<KeyId, usize> {
         let mut missing = BTreeMap::new();
         for secret in secrets.secrets.values() {
@@ -77,8 +78,8 @@ pub(crate) fn log_sealed_secrets(handle: &Handle) {
     }
 }
 
-/// Reseals all secrets with the current key, and logs which old keys are no longer needed. Nothing is sealed with an old key
-/// after that, so the task ends.
+/// Reseals all secrets with the current key, and logs which old keys are no longer needed. Afterwards no secret is
+/// sealed with an old key, so the task ends.
 pub(crate) async fn reseal(handle: Handle) {
     let Some(keys) = &handle.settings().secret_keys else {
         return;
@@ -100,7 +101,7 @@ pub(crate) async fn reseal(handle: Handle) {
     }
 }
 
-/// Tries each project once. True if none has to be tried again.
+/// Tries each project once. True if no project must be retried.
 async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
     let mut is_done = true;
     let projects = handle.state().read(|world| sealed_with_old(world, keys));
@@ -128,7 +129,7 @@ async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
     is_done
 }
 
-/// The projects with a secret that an old key seals.
+/// The projects with a secret that is sealed with an old key.
 fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
     let has_old = |secrets: &ProjectSecrets| {
         let old = keys.old().iter().map(model::SealingKey::id);
@@ -216,7 +217,7 @@ mod tests {
         }
         daemon.close().await;
 
-        // The old key is not needed now.
+        // The old key is no longer needed.
         let daemon = TestDaemon::sealing(&folder, current.clone().into()).await;
         let opened = daemon.handle.state().read(|world| {
             let secrets = world.all_secrets().next().unwrap();

@@ -1,5 +1,5 @@
-//! What the daemon remembers about people who sign in: links that sign a browser in, refused sign-ins, and the uses of
-//! tokens and sessions that were noted a moment ago. All of it is in memory only.
+//! The daemon's memory of people who sign in: links that sign a browser in, refused sign-ins, and recently recorded
+//! uses of tokens and sessions. All of it is in memory only.
 
 mod links;
 mod refused;
@@ -22,7 +22,7 @@ pub struct SignIns {
     entropy: Arc<Mutex<Box<dyn Entropy>>>,
     links: Mutex<SignInLinks>,
     refused: Mutex<RefusedSignIns>,
-    /// Wakes with the first refused sign-in of a minute.
+    /// Notified by the first refused sign-in of a minute.
     first_refused: Notify,
     uses: Mutex<Uses>,
 }

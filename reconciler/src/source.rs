@@ -1,11 +1,11 @@
-//! Following one source: wait for a reason to look, look, apply the tip.
+//! Follows a source: waits for a reason to poll, polls, and applies the tip.
 //!
-//! Each source has one task, so that a repository that fails or hangs delays no other. What wakes the task (a changed
-//! ref, a request, the interval) carries no data. Each look reads the repository again.
+//! Each source has its own task, so that a repository that fails or hangs does not delay other sources. A wake-up of
+//! the task (a changed reference, a request, the interval) carries no data. Each poll reads the repository again.
 
 mod configured;
 mod desired;
-mod look;
+mod poll;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +24,7 @@ use crate::limits::{FIRST_RETRY, JITTER_PERCENT};
 use crate::supervise::lock;
 use crate::watch::RepositoryWatch;
 
-/// A source: requests looks, and waits for them.
+/// A source: requests polls and waits for them.
 #[derive(Clone)]
 pub(crate) struct SourceHandle {
     shared: Arc<Shared>,
@@ -71,7 +71,7 @@ impl SourceHandle {
         &self.shared.config.location
     }
 
-    /// Requests a look and returns the number of the request.
+    /// Requests a poll and returns the number of the request.
     pub(crate) fn request(&self) -> u64 {
         self.shared
             .requested
@@ -79,14 +79,14 @@ impl SourceHandle {
         *self.shared.requested.borrow()
     }
 
-    /// Waits for the end of a look that began after the request.
+    /// Waits for the end of a poll that began after the request.
     pub(crate) async fn handled(&self, request: u64) {
         let mut handled = self.shared.handled.subscribe();
         // The sender lives as long as this handle.
         drop(handled.wait_for(|handled| *handled >= request).await);
     }
 
-    /// Waits for the turn to fetch a single commit. A fetch takes a thread, and many jobs may need one.
+    /// Waits for the turn to fetch a single commit. A fetch needs a thread, and many jobs may need a fetch.
     pub(crate) async fn turn_to_fetch(&self) -> OwnedMutexGuard<()> {
         let fetches = Arc::clone(&self.shared.fetches);
         fetches.lock_owned().await
@@ -106,13 +106,13 @@ impl SourceHandle {
         let mut failures = 0;
         loop {
             let goal = *requested.borrow_and_update();
-            match look::look(&state, config, &self.shared.mirror, &mut applied).await {
+            match poll::poll(&state, config, &self.shared.mirror, &mut applied).await {
                 Ok(()) => {
                     failures = 0;
-                    look::keep_commits(&state, config, &self.shared.mirror).await;
+                    poll::keep_commits(&state, config, &self.shared.mirror).await;
                     *lock(&self.shared.checked_at) = Some(state.now());
                 }
-                Err(look::LookFailed) => failures += 1,
+                Err(poll::PollFailed) => failures += 1,
             }
             self.shared.handled.send_replace(goal);
             tokio::select! {
@@ -122,7 +122,7 @@ impl SourceHandle {
         }
     }
 
-    /// Watches a local repository, so that a push is seen at once. Polling continues.
+    /// Watches a local repository, so that a push is noticed at once. Polling continues.
     fn watch(&self) -> Option<RepositoryWatch> {
         let Location::Local(path) = &self.shared.config.location else {
             return None;
@@ -141,8 +141,8 @@ impl SourceHandle {
     }
 }
 
-/// The time until the next look: the interval, or less after a failure, with jitter so that the sources do not look at
-/// the same time.
+/// The time until the next poll: the interval, or less after a failure, with jitter so that the sources are not polled
+/// at the same time.
 fn pause(interval: Duration, failures: u32) -> Duration {
     let base = match failures {
         0 => interval,

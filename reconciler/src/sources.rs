@@ -13,7 +13,7 @@ use crate::source::SourceHandle;
 
 pub struct Sources {
     by_name: HashMap<SourceName, SourceHandle>,
-    /// Room for workers that read files of repositories at the same time.
+    /// Permits for workers that read files of repositories at the same time.
     pub(crate) file_streams: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
@@ -35,7 +35,7 @@ impl Sources {
         self.by_name.get(name)
     }
 
-    /// Requests a look at a source. With `wait`, returns after that look.
+    /// Requests a poll of a source. With `wait`, returns after the poll.
     pub async fn sync(&self, name: &SourceName, wait: bool) -> Result<(), SourceError> {
         let source = self
             .get(name)

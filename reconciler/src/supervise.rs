@@ -1,6 +1,6 @@
-//! Work that goes on after a panic, or after its caller is gone. A task that panics is logged and restarted after a pause.
+//! Work that continues after a panic, or after its caller is gone. A task that panics is logged and restarted after a pause.
 //!
-//! A task reads the world again when it starts, so a restart is a full recovery. A task that panics repeatedly stops
+//! A task reads the world again when it starts, so a restart recovers it fully. A task that panics repeatedly stops
 //! only its own work.
 
 use std::future::Future;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::limits::{FIRST_RESTART, LAST_RESTART};
 
-/// Runs the task that `begin` makes until it ends without a panic.
+/// Runs the task that `begin` creates until it ends without a panic.
 pub(crate) async fn supervise<T: Future<Output = ()>>(task: String, mut begin: impl FnMut() -> T) {
     let mut pause = FIRST_RESTART;
     loop {
@@ -33,8 +33,8 @@ pub(crate) async fn supervise<T: Future<Output = ()>>(task: String, mut begin: i
     }
 }
 
-/// Runs the work in a task of its own and waits for it. A caller that goes away does not stop the work. None if the daemon
-/// stops first. A panic of the work is passed on to the caller.
+/// Runs the work in its own task and waits for it. If the caller is dropped, the work continues. None if the daemon
+/// stops first. A panic of the work is passed to the caller.
 pub(crate) async fn uninterrupted<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Option<T> {
@@ -47,8 +47,7 @@ pub(crate) async fn uninterrupted<T: Send + 'static>(
     }
 }
 
-/// Locks a mutex, also after a panic of a holder. What these mutexes guard is replaced as a whole or rebuilt from the
-/// world.
+/// Locks a mutex, even after a panic of a holder. The data of these mutexes is replaced as a whole or rebuilt from the world.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_task_that_panics_begins_again_with_growing_pauses() {
+    async fn a_task_that_panics_restarts_with_growing_pauses() {
         let began = Instant::now();
         let times = Cell::new(0_u32);
         supervise("test".to_owned(), || {
@@ -75,12 +74,12 @@ mod tests {
         })
         .await;
         assert_eq!(times.get(), 9);
-        // 1 + 2 + 4 + 8 + 16 + 32, then the longest pause twice.
+        // Pauses of 1 + 2 + 4 + 8 + 16 + 32 seconds, then the longest pause twice.
         assert_eq!(began.elapsed().as_secs(), 63 + 2 * LAST_RESTART.as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_task_that_went_on_for_long_begins_again_soon() {
+    async fn a_task_that_ran_for_long_restarts_soon() {
         let began = Instant::now();
         let times = Cell::new(0_u32);
         let healthy = LAST_RESTART * 2;

@@ -1,7 +1,7 @@
-//! The running reconciler: its start, its tasks, its end.
+//! The running reconciler: its start, its tasks, and its stop.
 //!
-//! Each task has one duty and reads the world again whenever it wakes up. A task that panics is restarted. A task that
-//! finds the disk full retries at its next wake-up.
+//! Each task has one duty and reads the world again whenever it wakes up. A task that panics is restarted. On a full
+//! disk, a task retries at its next wake-up.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,14 +22,14 @@ use crate::deadlines::due;
 use crate::expiry::remove_expired;
 use crate::git::{Calls, LAST_CALLS};
 use crate::handle::{Handle, Settings};
-use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST};
+use crate::limits::{AT_ONCE, DEADLINE_CHECK, DEFECT_REST};
 use crate::retention::enforce_retention;
 use crate::sealing::{log_sealed_secrets, reseal};
 use crate::source::{self, SourceConfig, SourceHandle};
 use crate::supervise::supervise;
 use crate::triggers::pull_triggers;
 
-/// The inputs of the reconciler. It measures durations on tokio's clock, which never jumps.
+/// The inputs of the reconciler. It measures durations with tokio's clock, which never jumps.
 pub struct Start {
     pub state: State,
     pub mirrors: PathBuf,
@@ -37,7 +37,7 @@ pub struct Start {
     pub clock: Arc<dyn Clock>,
     /// Randomness for worker tokens.
     pub entropy: Box<dyn Entropy>,
-    /// The keys for secrets. Without them no secret can be set or read.
+    /// The keys for secrets. Without keys, no secret can be set or read.
     pub secret_keys: Option<SealingKeys>,
     pub retention: RetentionSettings,
     /// The longest log of a job, in bytes.
@@ -52,8 +52,8 @@ pub struct Reconciler {
 }
 
 impl Reconciler {
-    /// Records the configured sources and starts the tasks. It also starts on a full disk or after a defect in these records, so
-    /// that running jobs can still end.
+    /// Records the configured sources and starts the tasks. It also starts if the disk is full or if recording the
+    /// sources panics, so that running jobs can still end.
     pub async fn start(start: Start) -> Result<Self, PayloadError> {
         let Start {
             state,
@@ -113,7 +113,7 @@ impl Reconciler {
         self.tasks.shutdown().await;
     }
 
-    /// Answers held polls without a message, ends the tasks, and then ends the fetches that they leave behind.
+    /// Answers waiting polls without a message, ends the tasks, and then ends the fetches that still run.
     pub async fn stop(mut self) {
         self.handle.drain();
         self.handle.clock().follow_at_once().await;
@@ -155,28 +155,29 @@ fn spawn<F: Future<Output = ()> + Send + 'static>(
 /// Answers waiting polls whenever the world changes, a poll arrives, an offer expires or a retry is due.
 async fn hand_out(handle: Handle) {
     let mut changes = handle.state().changed();
-    // One timer that is reset: a new timer each time may wake a worker that sleeps until an earlier one.
+    // One timer that is reset. If each round created a timer, a worker that sleeps until an earlier timer might have to
+    // be woken.
     let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
     loop {
-        let look_at = handle.runners().assign();
-        if let Some(at) = look_at {
+        let next_check = handle.runners().assign();
+        if let Some(at) = next_check {
             lapsed.as_mut().reset(at);
         }
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             () = handle.runners().board_woken() => {}
-            () = &mut lapsed, if look_at.is_some() => {}
+            () = &mut lapsed, if next_check.is_some() => {}
         }
     }
 }
 
-/// Ends jobs whose deadline has passed, and waiting jobs whose scan is gone or suspended.
+/// Ends jobs whose deadline has passed, and waiting jobs whose scan was removed or suspended.
 async fn keep_time(handle: Handle) {
     let (state, runners) = (handle.state(), handle.runners());
     let mut changes = state.changed();
-    // Jobs whose end is a defect, and until when they are not tried again.
+    // Jobs whose end panicked, and the time of the next attempt.
     let mut resting: HashMap<JobId, Instant> = HashMap::new();
-    // When leases are checked again. The removal of a runner ends them too.
+    // When leases are checked again. The removal of a runner also causes a check.
     let (mut leases_at, mut registered_before) = (Instant::now(), 0);
     let mut has_failed = false;
     let mut lapsed = pin!(tokio::time::sleep(Duration::ZERO));
@@ -199,7 +200,7 @@ async fn keep_time(handle: Handle) {
             orphans.chain(withdrawn).collect()
         });
         has_failed = false;
-        // They are submitted together, so that they share their commits.
+        // Submit them together, so that they share commits.
         let ends = due.jobs.into_iter().chain(unwanted);
         let ends: Vec<_> = ends.filter(|(job, _)| !resting.contains_key(job)).collect();
         let mut ended = stream::iter(ends)
@@ -218,7 +219,7 @@ async fn keep_time(handle: Handle) {
         }
         let pause = due
             .next
-            .map_or(DEADLINE_LOOK, |next| next.min(DEADLINE_LOOK));
+            .map_or(DEADLINE_CHECK, |next| next.min(DEADLINE_CHECK));
         if leases {
             leases_at = now + pause;
         }

@@ -1,4 +1,4 @@
-//! Fixtures of tests: a clock that is set by hand, seeded randomness, a world without a disk, and a whole reconciler on a
+//! Tools for tests: a clock that is set by hand, seeded randomness, a world without a disk, and a whole reconciler on a
 //! state in a temporary folder.
 
 mod fakes;
@@ -31,7 +31,7 @@ use crate::blobs::BlobSettings;
 use crate::limits::STANDSTILL;
 use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
 
-/// Two scans, one of which only runners with the label `gpu` may run, and one with a `timeout`.
+/// A plain scan, a scan for runners with the label `gpu`, a scan with a `timeout`, and a scan with a retry.
 pub(crate) const SCANS: &str = "
 scans:
   plain:
@@ -51,15 +51,15 @@ scans:
     steps: [{run: 'true'}]
 ";
 
-/// Longer than the busiest machine needs; never waited for when the code works.
+/// Longer than the busiest machine needs; a test waits this long only when it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A moment that many seconds after the tests' beginning of time.
+/// The time this many seconds after the start of the tests' time.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_timestamp(1_790_000_000 + seconds, 0).unwrap()
 }
 
-/// The id of an imagined runner.
+/// A runner id made from a number.
 pub(crate) fn runner(number: u128) -> RunnerId {
     RunnerId::from_uuid(Uuid::from_u128(number))
 }
@@ -105,8 +105,8 @@ fn register(name: &str, capacity: u32, labels: &[&str], secret: &PlainToken) -> 
     }
 }
 
-/// While it lives, paused time moves only when a test moves it. Otherwise it would run ahead whenever every task
-/// waits, also for the committer's thread.
+/// While this lives, paused time moves only when a test moves it. Otherwise time would run ahead whenever every task
+/// waits, even for the committer's thread.
 pub(crate) struct Frozen(#[expect(dead_code, reason = "held, never used")] mpsc::Sender<()>);
 
 pub(crate) fn freeze() -> Frozen {
@@ -115,8 +115,8 @@ pub(crate) fn freeze() -> Frozen {
     Frozen(held)
 }
 
-/// The state in a folder, with nothing that moves it. A program that another test starts at this moment holds a copy of
-/// the lock of a state that was closed, until it has become that program.
+/// Opens the state in a folder, without a reconciler. Retries while the folder is in use: a child process that another
+/// test has just started briefly holds a copy of the lock of a closed state.
 pub(crate) async fn open_state(folder: &TempDir, clock: Arc<HandClock>) -> (State, Closing) {
     open_broken_state(folder, clock, &Arc::default()).await
 }
@@ -146,7 +146,7 @@ async fn open_broken_state(
     }
 }
 
-/// Waits until a state nobody holds any more is closed.
+/// Waits until a state without users is closed.
 pub(crate) async fn closed(closing: Closing) {
     let joined = tokio::task::spawn_blocking(|| closing.join());
     joined.await.unwrap().unwrap();
@@ -162,12 +162,12 @@ pub(crate) struct TestDaemon {
 }
 
 impl TestDaemon {
-    /// A daemon on the state in `folder`, which may be new.
+    /// Opens a daemon in this folder, new or existing.
     pub(crate) async fn open(folder: &TempDir, seconds: i64, sources: Vec<SourceConfig>) -> Self {
         Self::keeping(folder, seconds, sources, RetentionSettings::default()).await
     }
 
-    /// A daemon with this retention.
+    /// Opens a daemon with this retention.
     pub(crate) async fn keeping(
         folder: &TempDir,
         seconds: i64,
@@ -186,7 +186,7 @@ impl TestDaemon {
         .await
     }
 
-    /// A daemon with these settings for blobs.
+    /// Opens a daemon with these settings for blobs.
     pub(crate) async fn storing(folder: &TempDir, blobs: BlobSettings) -> Self {
         let key = SealingKey::random(&mut Seeded(3));
         Self::start(
@@ -200,7 +200,7 @@ impl TestDaemon {
         .await
     }
 
-    /// A daemon with these keys for secrets.
+    /// Opens a daemon with these keys for secrets.
     pub(crate) async fn sealing(folder: &TempDir, keys: SealingKeys) -> Self {
         Self::start(
             folder,
@@ -246,7 +246,7 @@ impl TestDaemon {
         }
     }
 
-    /// Ends everything, as a stop of the daemon does.
+    /// Stops everything, as a regular stop of the daemon does.
     pub(crate) async fn close(self) {
         let Self {
             handle,
@@ -260,7 +260,7 @@ impl TestDaemon {
         closed(closing).await;
     }
 
-    /// Ends everything without what a stop does.
+    /// Ends everything, as a crash does.
     pub(crate) async fn crash(self) {
         let Self {
             handle,
@@ -330,7 +330,7 @@ impl TestDaemon {
         }
     }
 
-    /// Dispatches a job of that scan and claims it for the runner.
+    /// Dispatches a job of this scan and claims it for the runner.
     pub(crate) async fn run(
         &self,
         runner: RunnerSession,
@@ -345,13 +345,13 @@ impl TestDaemon {
         self.handle.worker(job, token.hash()).await.unwrap()
     }
 
-    /// The job, whatever became of it.
+    /// The job, in any state.
     pub(crate) async fn job(&self, id: JobId) -> Arc<Job> {
         self.handle.state().job(id).await.unwrap().unwrap()
     }
 }
 
-/// The report of the first step, which succeeded.
+/// The report of a successful first step.
 pub(crate) fn succeeded() -> Step {
     Step {
         name: None,
@@ -365,13 +365,14 @@ pub(crate) fn succeeded() -> Step {
     }
 }
 
-/// Waits for what should come at once. Patience is measured by a thread, so that it ends while time is paused, too.
+/// Waits for an event that should occur soon. A thread measures the patience, so that it ends even while time is
+/// paused.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
     let (_waiting, over) = mpsc::channel::<()>();
     let (late, is_late) = oneshot::channel();
     thread::spawn(move || {
         if over.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-            // The test may be over.
+            // The test may have ended.
             let _over = late.send(());
         }
     });
@@ -381,7 +382,7 @@ pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
     }
 }
 
-/// Why the job ended, waiting for that.
+/// Waits for the end of the job and returns the reason.
 pub(crate) async fn end_of(daemon: &TestDaemon, job: JobId) -> Reason {
     daemon
         .until("the job's end", |world| world.job(job).is_none())
@@ -389,7 +390,7 @@ pub(crate) async fn end_of(daemon: &TestDaemon, job: JobId) -> Reason {
     daemon.job(job).await.state.end().unwrap().reason.clone()
 }
 
-/// Both clocks go on, and every task that waits for that gets its turn. The deadlines are checked meanwhile, or the daemon
+/// Moves both clocks, and lets every waiting task run. The deadlines are checked in steps, because otherwise the daemon
 /// would seem to have stood still.
 pub(crate) async fn pass(daemon: &TestDaemon, time: Duration) {
     let mut left = time;
@@ -406,14 +407,14 @@ pub(crate) async fn pass(daemon: &TestDaemon, time: Duration) {
     }
 }
 
-/// Both clocks go on at once, as when the daemon stands still.
+/// Moves both clocks at once, as when the daemon stands still.
 pub(crate) async fn jump(daemon: &TestDaemon, time: Duration) {
     daemon.clock.set_forward(TimeDelta::from_std(time).unwrap());
     advance(time).await;
 }
 
-/// Lets the deadlines be looked at, and waits until that is over: the look ends a job that is there for that.
-pub(crate) async fn look_at_deadlines(daemon: &TestDaemon) {
+/// Triggers a check of the deadlines and waits for its end: the check ends a job that exists for this purpose.
+pub(crate) async fn check_deadlines(daemon: &TestDaemon) {
     let workflow = daemon.activate("probe").await;
     let probe = daemon.dispatch(workflow, "plain").await.id;
     let state = daemon.handle.state();

@@ -1,8 +1,8 @@
-//! Checking schedules and expressions in time, and why a scan ran or did not.
+//! Checks schedules and expressions in time, and explains why a scan ran or did not run.
 //!
-//! The commit of a success decides which jobs it starts, if that costs little. This task checks the rest: due slots,
-//! successes that concern more scans than fit into one commit or costly expressions, and triggers that had to wait for a
-//! full disk or another job. It evaluates expressions beside the committer.
+//! The commit of a success decides which jobs it starts, if deciding costs little. This task checks the rest: due
+//! slots, successes with costly expressions or with more scans than fit into one commit, and triggers that had to wait
+//! for a full disk or another job. It evaluates expressions outside of the committer.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -19,7 +19,7 @@ use workflow::Sandbox;
 
 use crate::cursors::check_cursors;
 use crate::handle::Handle;
-use crate::limits::{AT_ONCE, DEADLINE_LOOK, DEFECT_REST, TRIGGER_REST};
+use crate::limits::{AT_ONCE, DEADLINE_CHECK, DEFECT_REST, TRIGGER_REST};
 
 #[cfg(test)]
 mod tests;
@@ -27,15 +27,15 @@ mod unseen;
 
 use unseen::{Considering, unseen};
 
-/// Why a scan ran or did not.
+/// Why a scan ran or did not run.
 #[derive(Debug, Clone)]
 pub struct Why {
     pub unfinished: Vec<Arc<Job>>,
     pub newest: Option<Arc<Job>>,
     pub next_slot: Option<Timestamp>,
-    /// The point up to which its schedule was followed, if it is more than an hour ahead of the clock.
+    /// The time up to which its schedule has run, if it is more than an hour ahead of the clock.
     pub ahead: Option<Timestamp>,
-    /// The present value of its expression. Absent for a time in the past.
+    /// The present value of its expression. None for a time in the past.
     pub evaluation: Option<Evaluation>,
     pub records: Vec<LedgerRecord>,
     pub damaged: Vec<DamagedLines>,
@@ -52,7 +52,7 @@ pub enum WhyError {
 pub(crate) async fn pull_triggers(handle: Handle) {
     let state = handle.state();
     let mut changes = state.changed();
-    // Scans that could not be checked, and until when they are not tried again.
+    // Scans that could not be checked, and the time of the next attempt.
     let mut resting: HashMap<ScanKey, Instant> = HashMap::new();
     let mut reported = None;
     let mut considering = Considering::default();
@@ -76,16 +76,16 @@ pub(crate) async fn pull_triggers(handle: Handle) {
                 async move { checked(scan, state.submit(fire).await) }
             })
             .collect();
-        // They are submitted together, so that they share their commits.
+        // Submit them together, so that they share commits.
         let mut fired = stream::iter(checks).buffer_unordered(AT_ONCE);
         while let Some(checked) = fired.next().await {
             if let Err(Failed(scan, rest)) = checked {
                 resting.insert(scan, Instant::now() + rest);
             }
         }
-        // A clock that is not trusted may jump again.
+        // An untrusted clock may jump again, so wait less.
         let pause = if resting.is_empty() && handle.clock().ages().is_some() {
-            until(next, now).min(DEADLINE_LOOK)
+            until(next, now).min(DEADLINE_CHECK)
         } else {
             until(next, now).min(TRIGGER_REST)
         };
@@ -102,7 +102,7 @@ pub(crate) async fn pull_triggers(handle: Handle) {
 }
 
 impl Handle {
-    /// Why a scan ran or did not, up to `at` if given.
+    /// Explains why a scan ran or did not run, up to `at` if given.
     pub async fn why(
         &self,
         scan: &ScanKey,
@@ -113,7 +113,7 @@ impl Handle {
             None => self.explain(scan).await?,
             Some(_) => None,
         };
-        // The present value says nothing about the past.
+        // For a time in the past, the present value does not matter.
         let too_far = self.now() + CLOCK_JUMP;
         let (unfinished, next_slot, ahead) = self.state().read(|world| match at {
             None => {
@@ -142,7 +142,7 @@ impl Handle {
         })
     }
 
-    /// Evaluates the present value of a scan's expression; none if the scan has no expression.
+    /// Evaluates the present value of a scan's expression. None if the scan has no expression.
     async fn explain(&self, scan: &ScanKey) -> Result<Option<Evaluation>, WhyError> {
         let state = self.state();
         let found = state.read(|world| {
@@ -165,7 +165,7 @@ impl Handle {
         }
     }
 
-    /// The newest job of a scan, finished or not. Its history is read only if the head names one that was removed.
+    /// The newest job of a scan, finished or not. The history is read only if the job in the scan's head was removed.
     async fn newest_job(&self, scan: &ScanKey) -> Result<Option<Arc<Job>>, ReadError> {
         let (unfinished, begun) = self.state().read(|world| {
             let unfinished = world.jobs_of(scan).next_back().cloned();
@@ -192,10 +192,10 @@ impl Handle {
 
 fn until(next: Option<Timestamp>, now: Timestamp) -> Duration {
     next.and_then(|next| (next - now).to_std().ok())
-        .unwrap_or(DEADLINE_LOOK)
+        .unwrap_or(DEADLINE_CHECK)
 }
 
-/// The trigger of a scan could not be checked. It is checked again after that time.
+/// The trigger of a scan could not be checked. It is checked again after this time.
 struct Failed(ScanKey, Duration);
 
 fn checked<A>(scan: ScanKey, answer: Result<A, SubmitError>) -> Result<(), Failed> {

@@ -1,7 +1,8 @@
-//! Watches a local repository, so that a push is seen at once.
+//! Watches a local repository, so that a push is noticed at once.
 //!
-//! A wake-up only says "look again". Several changes may cause one wake-up, and one change may cause several. The kernel
-//! does not report everything (network file systems, folders that cannot be listed), so the poll never stops.
+//! A wake-up only means that the repository must be polled. Several changes may cause one wake-up, and one change may
+//! cause several. The kernel does not report everything (network file systems, folders that cannot be listed), so
+//! polling never stops.
 
 mod armed;
 mod news;
@@ -18,7 +19,7 @@ use self::armed::{ArmError, Armed};
 use self::news::{News, Next};
 use crate::limits::WATCH_RETRY;
 
-/// Calls a closure when the references of a repository may have changed. Dropping it stops that.
+/// Calls a closure when the references of a repository may have changed, until it is dropped.
 ///
 /// The repository need not exist yet. Its creation and removal call the closure too.
 pub(crate) struct RepositoryWatch {
@@ -39,9 +40,9 @@ pub(crate) enum WatchError {
 }
 
 impl RepositoryWatch {
-    /// Watches the repository at `path`. `wake` is called on a thread of its own and must not drop the watch. If the
-    /// system refuses the watch (usually because of its limit), or the watch is lost later, this is logged and retried
-    /// after a minute.
+    /// Watches the repository at `path`. `wake` is called on its own thread and must not drop the watch. If the system
+    /// refuses the watch (usually because of its limit), or the watch is lost later, this is logged and retried after a
+    /// minute.
     pub(crate) fn new(
         path: &Path,
         wake: impl FnMut() + Send + 'static,
@@ -49,7 +50,7 @@ impl RepositoryWatch {
         RepositoryWatch::armed_by(path, wake, Armed::new, WATCH_RETRY)
     }
 
-    /// The same with another way to set up the watch, and another pause before a retry.
+    /// Like `new`, with a function that sets up the watch, and the pause before a retry.
     fn armed_by(
         path: &Path,
         wake: impl FnMut() + Send + 'static,
@@ -68,7 +69,7 @@ impl RepositoryWatch {
             arm,
             retry,
         };
-        // The watch is set up before this returns, because the caller looks next and must not miss a later change.
+        // The watch is set up before this returns, because the caller then polls and must not miss later changes.
         let armed = guard.arm();
         let thread = thread::Builder::new()
             .name("repository-watch".to_owned())
@@ -85,7 +86,7 @@ impl Drop for RepositoryWatch {
     fn drop(&mut self) {
         self.news.add(|pending| pending.stop = true);
         if let Some(thread) = self.thread.take() {
-            // A panic of the closure was reported when it happened.
+            // The panic of the closure was already reported.
             let _ended = thread.join();
         }
     }
@@ -121,7 +122,7 @@ where
             match self.news.next() {
                 Next::Stop => return,
                 Next::Changed => (self.wake)(),
-                // The new watch is set up before the old one is dropped and before anybody looks.
+                // The new watch is set up before the old watch is dropped and before the repository is polled.
                 Next::Rearm => match self.arm() {
                     Ok(new) => {
                         armed = new;
@@ -155,7 +156,7 @@ where
             if self.news.stops_within(self.retry) {
                 return None;
             }
-            // The last error of the lost watch does not concern the new one.
+            // The last error of the lost watch does not affect the new watch.
             self.news.add(|pending| pending.lost = None);
             match self.arm() {
                 Ok(armed) => {

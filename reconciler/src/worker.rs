@@ -34,7 +34,6 @@ pub struct Worker {
 enum Standing {
     Offered(RunnerId),
     Executing(RunnerId),
-    /// Its job has ended.
     Over,
 }
 
@@ -43,7 +42,7 @@ pub struct Resolved {
     pub job: Arc<Job>,
     pub revision: Arc<Revision>,
     pub inputs: BTreeMap<String, InputValue>,
-    /// The secrets that its expressions name, and the names that have no value.
+    /// The secrets that its expressions use, and the names without a value.
     pub values: NamedValues,
     pub next_log_record: u64,
 }
@@ -73,11 +72,11 @@ impl Worker {
         }
     }
 
-    /// True if something else ended the job a moment ago. The worker may still append to the log.
+    /// True if anyone except the worker ended the job a moment ago. The worker may still append to the log.
     fn may_still_log(&self, handle: &Handle) -> bool {
         match handle.runners().ended_ago(self.job.id) {
             Some(ago) => ago < WORKER_LAST_WORDS,
-            // It ended before the daemon started, by a replacement, or some time ago. Its record has the time.
+            // The job ended before the daemon started, was replaced, or ended some time ago. Its record contains the time.
             None => self.job.may_log_until(handle.now()).is_some(),
         }
     }
@@ -86,13 +85,13 @@ impl Worker {
 impl Handle {
     pub async fn worker(&self, job: JobId, token: TokenHash) -> Result<Worker, WorkerError> {
         let unauthorized = || WorkerError::Unauthorized { job };
-        // The offer is checked before the job. If a claim is published in between, the offer is gone and the claim is
-        // seen.
+        // The offer is read before the job. If a claim is published in between, the offer is missing but the claim is
+        // visible.
         let offered_to = self
             .runners()
             .board()
             .offered_to(job, token, Instant::now());
-        // Both are read at once, because the expiry times of live jobs move together with the world's time.
+        // Read both at once, because the expiry times of live jobs move together with the world's time.
         let (live, time) = self
             .state()
             .read(|world| (world.job(job).cloned(), self.time(world)));
@@ -132,7 +131,7 @@ impl Handle {
         };
         self.runners().heard(runner);
         let Claimed { job, revision } = self.claim(worker, runner).await?;
-        // If this fails, a repeated request finds the job claimed.
+        // If this fails, a repeated request finds the claimed job.
         let inputs = self.state().inputs(&job).await?;
         let values = self.named_values(&job, &revision);
         let next_log_record = match worker.standing {
@@ -148,7 +147,7 @@ impl Handle {
         })
     }
 
-    /// Claims the job. Costly expressions are evaluated beside the committer, and in the end by the committer.
+    /// Claims the job. Costly expressions are evaluated outside of the committer, and after some attempts by the committer.
     async fn claim(&self, worker: &Worker, runner: RunnerId) -> Result<Claimed, WorkerError> {
         let mut claim = Claim {
             job: worker.job.id,
@@ -158,7 +157,7 @@ impl Handle {
         };
         let mut attempts = 0;
         loop {
-            // Nobody else evaluates while the committer does.
+            // While the committer evaluates, this turn stops other evaluations.
             let mut turn = None;
             if attempts > EVALUATED_BESIDE {
                 let project = worker.job.project;
@@ -171,7 +170,7 @@ impl Handle {
                 SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
                     WorkerError::OfferLapsed { job }
                 }
-                // The offer stays valid, so the worker may try again until it expires.
+                // The offer stays valid, so the worker may retry until it expires.
                 error => WorkerError::Submit(error),
             })? {
                 ClaimOutcome::Claimed(claimed) => return Ok(claimed),
@@ -188,7 +187,8 @@ impl Handle {
         }
     }
 
-    /// Evaluates the expressions of a claim. With nothing to evaluate, the claim itself is refused with the reason.
+    /// Evaluates the expressions of a claim. If there is nothing to evaluate, the committer refuses the claim with the
+    /// reason.
     async fn evaluate_claim(
         &self,
         claim: &Claim,
@@ -226,8 +226,7 @@ impl Handle {
             .await?)
     }
 
-    /// Appends to the job's log, up to its limit. A worker may do so for a short while after something else has ended its
-    /// job.
+    /// Appends to the job's log, up to its limit. A worker may do so for a short time after its job was ended by anyone else.
     pub async fn append_log(
         &self,
         worker: &Worker,
@@ -258,7 +257,7 @@ impl Handle {
         Ok(receipt)
     }
 
-    /// Records that the log of a finished job is cut. If this fails, the log still says so.
+    /// Records that the log of a finished job is cut. If this fails, the log itself still contains the cut.
     async fn cut_ended_log(&self, id: JobId, cut: LogCut) {
         let noting = async move |handle: Self| {
             let job = handle.finished(id).await?;
@@ -279,7 +278,7 @@ impl Handle {
         declared.map_err(|refusal| WorkerError::Submit(SubmitError::Refused(refusal)))
     }
 
-    /// Stores and records an uploaded artifact. If it is recorded already, the same bytes get the same answer, and
+    /// Stores and records an uploaded artifact. If it is already recorded, the same bytes get the same answer, and
     /// other bytes are refused.
     pub async fn store_artifact(
         &self,
@@ -301,8 +300,8 @@ impl Handle {
         Ok(self.state().store_artifact(store, received).await?)
     }
 
-    /// Completes the job. If the job has ended already, the answer says how. The log is durable afterwards, so that the
-    /// worker may delete it.
+    /// Completes the job. If the job has already ended, returns its final state. Afterwards the log is durable, so that
+    /// the worker may delete its copy.
     pub async fn complete(
         &self,
         worker: &Worker,
@@ -339,7 +338,7 @@ impl Handle {
             .map_err(WorkerError::from)
         {
             Err(WorkerError::Submit(SubmitError::Refused(Refusal::JobOver { .. }))) => {
-                // The job ended between reading and deciding.
+                // The job ended between the read and the decision.
                 let job = self.state().job(id).await?;
                 let job = job.ok_or(WorkerError::Unauthorized { job: id })?;
                 self.complete_over(job, log_records).await
@@ -348,7 +347,7 @@ impl Handle {
         }
     }
 
-    /// The answer to the completion of a job that has ended. If its worker ended it, its log is durable already.
+    /// Answers the completion of a job that has ended. If its worker ended it, its log is already durable.
     async fn complete_over(
         &self,
         job: Arc<Job>,

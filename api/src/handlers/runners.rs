@@ -41,7 +41,7 @@ pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Runner, Fa
         let runner = find(seen, named)?;
         let slots = seen.slots(runner.id, in_hand.get(&runner.id));
         let shown = present(user, seen, runner, &slots);
-        Ok::<_, Failure>((shown, slots.over))
+        Ok::<_, Failure>((shown, slots.finished))
     })?;
     // A runner may claim to hold many jobs. The jobs that take its slots are enough.
     for job in over.into_iter().take(shown.capacity as usize) {
@@ -153,7 +153,7 @@ async fn read_hello(
     mut request: Request,
 ) -> Result<(RunnerSession, Hello), Failure> {
     let hello: Hello = request.body.json(&request.headers).await?;
-    let runner = runner.spoken_by(Instance::from_uuid(hello.instance));
+    let runner = runner.with_instance(Instance::from_uuid(hello.instance));
     Ok((runner, hello))
 }
 
@@ -166,7 +166,7 @@ pub(super) async fn messages(
     let poll: Poll = request.body.json(&request.headers).await?;
     // A poll waits for long, and there may be thousands.
     drop(request);
-    let runner = runner.spoken_by(Instance::from_uuid(poll.instance));
+    let runner = runner.with_instance(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();
     let messages: Vec<Message> = handle
         .runners()

@@ -1,4 +1,4 @@
-//! What the audit log says of the decisions that people cause.
+//! The entries of the audit log for decisions of people.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::{
     Actor, ProjectId, Projects, Reason, Rights, Scope, SealingKey, SecretValue, TokenHash, TokenId,
 };
 
-/// Decides and applies. Tells what the audit log says.
+/// Decides and applies. Also returns the entries of the audit log.
 fn audited<C: Command>(test: &mut TestWorld, command: C) -> (C::Answer, Vec<Value>) {
     let (world, now) = (test.world.clone(), test.steady());
     let (changes, answer) = test.changes(command).unwrap();
@@ -28,7 +28,7 @@ fn audited<C: Command>(test: &mut TestWorld, command: C) -> (C::Answer, Vec<Valu
     (answer, json.collect())
 }
 
-/// What the audit log says of it.
+/// The entries of the audit log for this command.
 fn of<C: Command>(test: &mut TestWorld, command: C) -> Vec<Value> {
     audited(test, command).1
 }
@@ -48,7 +48,7 @@ fn create_token() -> CreateToken {
 }
 
 #[test]
-fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
+fn tokens_and_sessions_are_logged_without_their_secrets() {
     let mut test = TestWorld::new();
     let (made, said) = audited(&mut test, create_token());
     let id = made.token.id;
@@ -78,7 +78,7 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
     );
     test.run(sign_in(made.secret.hash())).unwrap();
     test.pass(SESSION_LIFE);
-    // A session that has expired is removed by the way.
+    // An expired session is removed without an entry.
     let (second, said) = audited(&mut test, sign_in(made.secret.hash()));
     let second = second.session.id;
     assert_eq!(said, [json!({"kind": "signed_in", "id": second})]);
@@ -107,7 +107,7 @@ fn tokens_and_sessions_are_named_and_their_secrets_are_not() {
 }
 
 #[test]
-fn values_are_named_with_their_versions_and_never_shown() {
+fn values_are_logged_by_name_and_version_only() {
     let mut test = TestWorld::new();
     let set = |name: &str, value: &str| SetVar {
         project: project(),
@@ -153,7 +153,7 @@ fn values_are_named_with_their_versions_and_never_shown() {
 }
 
 #[test]
-fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
+fn jobs_and_their_artifacts_and_ends_are_logged_with_their_scan() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let runner = test.runner("first", &[]);
@@ -216,7 +216,7 @@ fn jobs_are_named_with_their_scan_and_so_is_what_follows() {
 }
 
 #[test]
-fn suspensions_are_named_with_their_reasons() {
+fn suspensions_are_logged_with_their_reasons() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let suspend = |scan: Option<&str>| Suspend {
@@ -255,7 +255,7 @@ fn suspensions_are_named_with_their_reasons() {
 }
 
 #[test]
-fn blobs_and_links_are_named_with_their_paths() {
+fn blobs_and_links_are_logged_with_their_paths() {
     let mut test = TestWorld::new();
     let store = StoreBlob {
         project: project(),
@@ -306,12 +306,12 @@ fn blobs_and_links_are_named_with_their_paths() {
     assert_eq!(of(&mut test, revoke), [revoked]);
     test.run(create()).unwrap();
     test.pass(BLOB_LINK_LIFE);
-    // The link that has expired is removed by the way.
+    // The expired link is removed without an entry.
     assert_eq!(of(&mut test, create()).len(), 1);
 }
 
 #[test]
-fn a_registration_token_is_named_and_expired_ones_are_not() {
+fn new_registration_tokens_are_logged_but_not_the_removal_of_expired_tokens() {
     let mut test = TestWorld::new();
     test.run(CreateRegistration).unwrap();
     test.pass(TimeDelta::days(1));
@@ -322,7 +322,7 @@ fn a_registration_token_is_named_and_expired_ones_are_not() {
 }
 
 #[test]
-fn the_only_action_of_a_source_is_an_approval_that_names_the_commit() {
+fn of_a_source_only_an_approval_is_logged_with_its_commit() {
     let mut test = TestWorld::new();
     let removal = HeldRemoval {
         workflows: 2,

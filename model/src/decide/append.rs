@@ -1,4 +1,4 @@
-//! Appending to a scan's history and ledger.
+//! Appends to a scan's history and ledger.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ impl ScanHead {
         })
     }
 
-    /// Records a check in the ledger. If it made no job for the same reason as the one before, only a counter is
+    /// Records a check in the ledger. If it created no job for the same reason as the previous check, only a counter is
     /// increased. The counter becomes a record when the outcome changes.
     pub(super) fn note(&mut self, record: LedgerRecord) -> Result<Vec<Change>, Refusal> {
         if let Outcome::NotMade { reason } = &record.outcome

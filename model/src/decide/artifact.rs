@@ -1,4 +1,4 @@
-//! A worker has uploaded an artifact.
+//! Records the artifact that a worker has uploaded.
 
 use workflow::check_artifact_name;
 
@@ -26,8 +26,8 @@ pub struct StoreArtifact {
     pub content_digest: String,
 }
 
-/// The declaration of the artifact in the job's scan. If the job's revision cannot be read, any artifact is accepted
-/// without a declaration.
+/// The declaration of the artifact in the job's scan. None if the job's revision cannot be read: then any artifact is
+/// accepted.
 pub fn declared_artifact<'a>(
     world: &'a World,
     job: &Job,
@@ -84,7 +84,7 @@ impl Command for StoreArtifact {
             sha256: self.sha256,
             content_digest: self.content_digest,
             created_at: moment.now,
-            // This time is not corrected after the job has finished, so the later clock decides.
+            // A finished job does not follow clock corrections, so the later clock decides.
             expires_at: declared
                 .and_then(|declared| declared.expires_in)
                 .map(|life| moment.now.max(moment.steady) + life),

@@ -1,4 +1,4 @@
-//! Making and revoking links to blobs.
+//! Creates and revokes links to blobs.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::token::{PlainToken, TokenKind};
 use crate::world::World;
 use crate::{BlobLinkId, ProjectId, TokenId};
 
-/// Create a link that reads or stores a blob without a token.
+/// Create a link that allows reading or storing a blob without a token.
 #[derive(Debug, Clone)]
 pub struct CreateBlobLink {
     pub project: ProjectId,
     pub path: BlobPath,
     pub use_for: LinkUse,
     pub life: TimeDelta,
-    /// The creator. The link has no more rights than this token.
+    /// The token that creates the link. The link has no more rights than this token.
     pub token: TokenId,
 }
 

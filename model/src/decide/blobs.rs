@@ -1,5 +1,5 @@
-//! Storing, moving and removing blobs. The world holds only blobs that expire, so these commands carry the records
-//! that they change. The caller prevents concurrent changes of the same project.
+//! Stores, moves and removes blobs. The world holds only blobs that expire, so these commands carry the records that
+//! they change. The caller prevents concurrent changes in the same project.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
-/// Store a blob whose bytes are received.
+/// Store a blob whose bytes were received.
 #[derive(Debug, Clone)]
 pub struct StoreBlob {
     pub project: ProjectId,
@@ -52,7 +52,7 @@ impl Command for StoreBlob {
         };
         let used = world.blob_usage(self.project);
         let usage = used.with(before, Some(&blob));
-        // A project above a quota that was lowered may still store less than before.
+        // If the quota was lowered below the usage, a project may still replace a blob by a smaller blob.
         if let Some(maximum) = self.quota
             && usage.bytes > maximum.max(used.bytes)
         {
@@ -72,12 +72,12 @@ impl Command for StoreBlob {
     }
 }
 
-/// Move a blob to another path, with its content, its time and who stored it.
+/// Move a blob to another path. Its content, its time and its author do not change.
 #[derive(Debug, Clone)]
 pub struct MoveBlob {
     pub blob: Blob,
     pub to: BlobPath,
-    /// The current blob at that path.
+    /// The current blob at the target path.
     pub before: Option<Blob>,
     /// A condition on `before`.
     pub condition: BlobCondition,
@@ -131,7 +131,7 @@ impl Command for RemoveBlob {
     }
 }
 
-/// An expired blob counts as absent.
+/// Checks the condition. An expired blob counts as absent.
 fn check(
     condition: &BlobCondition,
     path: &BlobPath,

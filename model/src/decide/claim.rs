@@ -1,4 +1,4 @@
-//! A runner takes a job.
+//! A runner claims a job.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, RunnerId, ScanKey, TokenHash};
 
-/// Claim a scheduled job for a runner, under the worker token of its offer.
+/// Claim a scheduled job for a runner, with the worker token of its offer.
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub job: JobId,
@@ -32,7 +32,7 @@ pub struct Claim {
     pub evaluate: Evaluate<EvaluatedClaim>,
 }
 
-/// A claimed job and what it executes.
+/// A claimed job and the revision that it runs.
 #[derive(Debug, Clone)]
 pub struct Claimed {
     pub job: Arc<Job>,
@@ -44,8 +44,7 @@ pub enum ClaimOutcome {
     Claimed(Claimed),
     /// The expression of the job is no longer true.
     Skipped(Arc<Job>),
-    /// The job still waits. Its expressions were not evaluated, because they cost too much or what they read has
-    /// changed.
+    /// The job still waits. Its expressions were not evaluated, because their cost is too high or their inputs have changed.
     Unevaluated,
 }
 
@@ -60,21 +59,21 @@ impl ClaimOutcome {
     }
 }
 
-/// What a claim evaluates, and all that it reads.
+/// The expressions that a claim evaluates, with all their inputs.
 pub struct PreparedClaim {
-    /// `on.expr`, if it must still be true.
+    /// The trigger's expression, if it must still be true.
     trigger: Option<PreparedExpression>,
-    /// What the expressions of the job read.
+    /// The inputs of the job's expressions.
     read: ReadSet,
     cost: u64,
 }
 
-/// The result of an evaluation for a claim, with what it read.
+/// The result of the evaluation for a claim, with its inputs.
 #[derive(Debug, Clone)]
 pub struct EvaluatedClaim {
     trigger: Option<Evaluated>,
     read: ReadSet,
-    /// The part of `read` that the job gets.
+    /// The part of `read` that is sent with the job.
     context: Context,
 }
 
@@ -96,10 +95,10 @@ impl PreparedClaim {
 }
 
 impl EvaluatedClaim {
-    /// True if evaluating `prepared` would give the same result.
-    fn is_of(&self, prepared: &PreparedClaim) -> bool {
+    /// True if evaluating `prepared` would return the same result.
+    fn matches(&self, prepared: &PreparedClaim) -> bool {
         let is_same = match (&self.trigger, &prepared.trigger) {
-            (Some(done), Some(prepared)) => done.is_of(prepared),
+            (Some(done), Some(prepared)) => done.matches(prepared),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
@@ -108,8 +107,8 @@ impl EvaluatedClaim {
 }
 
 impl Claim {
-    /// Collects what the claim evaluates. `read` supplies the newest jobs of scans that the world does not hold. None
-    /// if there is nothing to evaluate; the decision reports why.
+    /// Collects the expressions of the claim and their inputs. `read` supplies the newest jobs of scans that the world
+    /// does not hold. None if there is nothing to evaluate; the decision then returns the reason.
     pub fn prepare(
         &self,
         world: &World,
@@ -137,8 +136,8 @@ impl Command for Claim {
         read.unwrap_or_default()
     }
 
-    /// A repeat by the same worker gets the same answer. A job that another worker claimed is refused. A job whose scan
-    /// is gone is refused too, because it will be cancelled.
+    /// A repeat by the same worker gets the same answer. The claim is refused if another worker has claimed the job, or
+    /// if the scan was removed, because then the job will be cancelled.
     fn decide(
         self,
         world: &World,
@@ -187,7 +186,7 @@ impl Command for Claim {
                 Some(Arc::new(prepared.evaluate(&moment.sandbox)))
             }
             Evaluate::Done(done) => {
-                let is_same = done.is_of(&prepare(&view, &workflow, scan, job));
+                let is_same = done.matches(&prepare(&view, &workflow, scan, job));
                 is_same.then_some(done)
             }
         };
@@ -268,7 +267,7 @@ fn cost(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> u
     trigger + reading_cost(workflow, &scan.references())
 }
 
-/// Takes from the world what a claim evaluates. The inputs are not read, because the job's record holds them.
+/// Collects the inputs of a claim from the world. The job's inputs are not read, because the job's record contains them.
 fn prepare(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -> PreparedClaim {
     let key = job.scan_key();
     let trigger = rechecked(view, job)
@@ -286,7 +285,7 @@ fn prepare(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -
 }
 
 /// Removes the oldest jobs of the longest histories until the context fits into its record. The newest two successes of
-/// each scan stay, at worst without their outputs.
+/// each scan stay, if necessary without their outputs.
 fn keep_within(context: &mut Context, bytes: usize) {
     let mut excess = length(&context.scans).saturating_sub(bytes);
     let longest = context.scans.values().map(|scan| scan.jobs.len()).max();
@@ -337,7 +336,7 @@ mod tests {
     use crate::testing::line;
 
     #[test]
-    fn a_context_that_is_too_large_keeps_the_newest_jobs_and_the_newest_successes() {
+    fn a_large_context_keeps_the_newest_jobs_and_successes() {
         let failed = (3..100).map(|number| line(number, EndState::Failed).summary());
         let succeeded = (1..3).map(|number| line(number, EndState::Succeeded).summary());
         let jobs: Vec<_> = succeeded.chain(failed).rev().collect();
@@ -368,14 +367,14 @@ mod tests {
             assert_eq!(succeeded.count(), 2);
             assert_eq!(scan.jobs[0].id, line(99, EndState::Failed).id.to_string());
             assert_eq!(scan.size, 99);
-            // What the job will have processed.
+            // The successes that the job will have processed are complete.
             assert_eq!(scan.newest_successes[0]["list"], "d");
             assert_eq!(scan.news, Some(News::default()));
         }
     }
 
     #[test]
-    fn outputs_go_before_the_newest_jobs_and_the_oldest_first() {
+    fn outputs_are_removed_before_the_newest_jobs_and_the_oldest_first() {
         let outputs = Outputs::from([("key".to_owned(), "x".repeat(6 * 1024))]);
         let jobs: Vec<_> = (1..3)
             .rev()

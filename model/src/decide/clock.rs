@@ -1,4 +1,4 @@
-//! Following a jump of the wall clock, and noting one that is not followed yet.
+//! Follows a jump of the wall clock, and records a jump that is not followed yet.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::change::Change;
 use crate::moment::Moment;
 use crate::world::World;
 
-/// Note what the wall clock and the world's time show, for the next process.
+/// Record the wall clock and the world's time for the next process.
 #[derive(Debug, Clone)]
 pub struct NoteClocks;
 
@@ -22,8 +22,8 @@ impl Command for NoteClocks {
     }
 }
 
-/// Move the world's time, and the expiry times that belong to it, by a jump of the wall clock. [`StoreExpiry`] stores the
-/// records with their new times, and then [`ForgetClocks`] removes the note of the jump.
+/// Move the world's time, and the expiry times that belong to it, by a jump of the wall clock. [`StoreExpiry`] then
+/// stores the records with their new times, and finally [`ForgetClocks`] removes the record of the jump.
 #[derive(Debug, Clone)]
 pub struct FollowClock;
 
@@ -43,7 +43,7 @@ impl Command for FollowClock {
     }
 }
 
-/// Remove the note of a jump, because every stored expiry time has followed it.
+/// Remove the record of a jump, because every stored expiry time has followed it.
 #[derive(Debug, Clone)]
 pub struct ForgetClocks;
 

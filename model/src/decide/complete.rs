@@ -16,7 +16,7 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{Actor, JobId, Reason, ScanKey, TokenHash};
 
-/// Complete a job with what its worker reports.
+/// Complete a job with the report of its worker.
 #[derive(Debug, Clone)]
 pub struct Complete {
     pub job: JobId,
@@ -26,12 +26,12 @@ pub struct Complete {
     pub outputs: Outputs,
     /// Files missing from the stored artifacts, by artifact.
     pub left_out: BTreeMap<String, LeftOut>,
-    /// Number of log records. All are stored.
+    /// Number of log records. All of them are stored.
     pub log_records: u64,
     /// Length of the log, in bytes.
     pub log_bytes: u64,
     pub failure: Option<Failure>,
-    /// For the retry of a job that has failed.
+    /// Whether large inputs were copied for the retry of a failed job.
     pub large_inputs: LargeInputs,
 }
 
@@ -42,11 +42,11 @@ pub enum Failure {
     Artifact(String),
     /// An environment value of the scan could not be evaluated.
     Env(String),
-    /// The files of the repository could not be brought to the job.
+    /// The files of the repository could not be put into the job's folder.
     Checkout(String),
     /// The runner could not prepare the job.
     Setup(String),
-    /// The runner had to stop at once.
+    /// The runner had to stop immediately.
     RunnerStopped(String),
     /// The scan's `timeout` passed.
     TimedOut,
@@ -75,7 +75,7 @@ impl Command for Complete {
             job: job.id,
             problem: error.to_string(),
         })?;
-        // An unknown scan must not look like a scan without steps.
+        // If the scan is unknown, the report must not pass as one for a scan without steps.
         let count = declared(world, job).map_or(steps.len().max(1), |scan| scan.steps.len());
         let is_late = run
             .deadline
@@ -111,8 +111,8 @@ impl Command for Complete {
     }
 }
 
-/// The outcome of the report. A failed step takes precedence over a failure outside the steps, but not over the `timeout`:
-/// steps that clean up after it may fail. `is_late` says whether the `timeout` has passed.
+/// The outcome of the report. A failed step takes precedence over a failure outside the steps, but not over the
+/// `timeout`, because steps that clean up after a timeout may fail. `is_late` is true if the `timeout` has passed.
 fn outcome(
     job: &Job,
     steps: &[Step],
@@ -146,7 +146,7 @@ fn outcome(
             Failure::Setup(message) => Reason::SetupFailed {
                 message: cut(message),
             },
-            // An older runner reports this after the timeout.
+            // Older runners report a timeout in this way.
             Failure::RunnerStopped(_) if is_late => Reason::TimedOut,
             Failure::RunnerStopped(message) => Reason::RunnerStopped {
                 message: cut(message),
@@ -177,7 +177,7 @@ fn cut(message: String) -> String {
     message.chars().take(MESSAGE_CHARS).collect()
 }
 
-/// The first files of all artifacts together; the others are counted.
+/// Keeps the first files of all artifacts together, and counts the others.
 fn bounded(mut left_out: BTreeMap<String, LeftOut>) -> BTreeMap<String, LeftOut> {
     let mut room = LEFT_OUT_FILES;
     for LeftOut { files, more } in left_out.values_mut() {

@@ -1,4 +1,4 @@
-//! Starting a job by hand.
+//! Starts a job for a person.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Dispatch {
     pub scan: ScanName,
     /// The revision that the inputs were checked against.
     pub revision: RevisionId,
-    /// With defaults.
+    /// The inputs, with defaults.
     pub inputs: Inputs,
     pub actor: Actor,
     /// Identifies a repeat of this request.
@@ -39,9 +39,9 @@ pub struct Dispatch {
 #[derive(Debug, Clone)]
 pub struct Again {
     pub job: JobId,
-    /// The revision that the job ran, to run it again; none for the active revision.
+    /// The revision of that job, to run it again; none for the active revision.
     pub revision: Option<Arc<Revision>>,
-    /// The commit whose files it got, to get them again; none for the newest commit.
+    /// The commit whose files that job got, to use it again; none for the newest commit.
     pub source: Option<Box<JobSource>>,
 }
 
@@ -50,11 +50,11 @@ pub struct Checked {
     pub scan: ScanName,
     /// The revision that the inputs were checked against.
     pub revision: RevisionId,
-    /// With defaults.
+    /// The inputs, with defaults.
     pub inputs: BTreeMap<String, InputValue>,
 }
 
-/// Checks the inputs of a dispatch against the active revision, before anything large is stored.
+/// Checks the inputs of a dispatch against the active revision, before large inputs are stored.
 pub fn check_dispatch(
     world: &World,
     workflow: WorkflowId,
@@ -79,8 +79,8 @@ pub fn check_dispatch(
     })
 }
 
-/// Checks that a job can be run again, before its inputs and its revision are read. `last` is the last job of its
-/// chain of retries, or the job itself.
+/// Checks that a job can be run again, before its inputs and its revision are read. `last` is the last job of its chain
+/// of retries, or the job itself.
 pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> {
     if !last.state.is_terminal() {
         return Err(if last.id == job.id {
@@ -100,7 +100,7 @@ pub fn check_rerun(world: &World, job: &Job, last: &Job) -> Result<(), Refusal> 
     may_start(world, &workflow, &job.scan)
 }
 
-/// Refuses a job of a scan that is suspended.
+/// Refuses a job of a suspended scan.
 fn may_start(world: &World, workflow: &ActiveWorkflow, scan: &ScanName) -> Result<(), Refusal> {
     let key = ScanKey::new(workflow.record.id, scan);
     match world.suspension(&key) {
@@ -157,7 +157,7 @@ pub(super) fn no_such_scan(workflow: &ActiveWorkflow, scan: &str) -> Refusal {
 }
 
 impl Command for Dispatch {
-    /// The new job. A repeated request gets the job of the first.
+    /// The new job. A repeated request gets the job of the first request.
     type Answer = JobId;
     const URGENCY: Urgency = Urgency::Beginning;
 
@@ -220,7 +220,7 @@ impl Dispatch {
         Some(Box::new(if *revision == workflow.record.revision {
             newest
         } else {
-            // The newest commit has another text of the workflow.
+            // At the newest commit, the workflow has another text.
             JobSource {
                 commit: revision.commit.clone(),
                 ..newest
@@ -228,7 +228,7 @@ impl Dispatch {
         }))
     }
 
-    /// The revision that the new job runs, and the change that brings it into the world if it is not there.
+    /// The revision that the new job runs, and the change that adds it to the world if it is missing there.
     fn revision_to_run(
         &self,
         world: &World,
@@ -299,7 +299,7 @@ fn check_room(
 }
 
 /// The job of an earlier request with the same key, if this is a repeat. The answer is the same even if the scan has
-/// changed since.
+/// changed since then.
 pub fn repeated_dispatch(
     world: &World,
     key: Option<&IdempotencyKey>,

@@ -1,4 +1,4 @@
-//! Ending a job other than by its completion.
+//! Ends a job other than by its completion.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,26 +49,26 @@ impl Command for Cancel {
 /// Why the daemon ends a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// Its runner is gone.
+    /// Its runner is silent or was removed.
     RunnerLost,
     /// It was running when the backup was taken.
     Restored,
-    /// The scan's `timeout` passed, and its runner did not end it.
+    /// The scan's `timeout` passed, and the runner did not end the job.
     TimedOut,
     /// The worker session token expired.
     SessionExpired,
-    /// The scan was suspended. Ends waiting jobs of its schedule or expression, and waiting retries.
+    /// The scan was suspended. This ends waiting jobs of its schedule or expression, and waiting retries.
     Suspended,
     /// The scan was removed from its source before the job began.
     Retired,
 }
 
-/// End a job for a reason other than a person or its worker.
+/// End a job that neither a person nor its worker ends.
 #[derive(Debug, Clone)]
 pub struct EndJob {
     pub job: JobId,
     pub loss: Loss,
-    /// For the retry of a lost job.
+    /// Whether large inputs were copied for the retry of a lost job.
     pub large_inputs: LargeInputs,
 }
 
@@ -90,7 +90,7 @@ impl Command for EndJob {
         read_at_end(world, self.job)
     }
 
-    /// A retired or suspended scan ends only jobs that wait. A scan that came back or was resumed ends none.
+    /// A removed or suspended scan ends only waiting jobs. If the scan is present or resumed again, no job ends.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         let job = world
             .job(self.job)

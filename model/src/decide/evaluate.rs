@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use crate::limits::EVALUATIONS_COST;
 
-/// How a decision gets the values of its expressions (docs/decisions/0012). A decision that does not get them changes
-/// nothing and says so.
+/// How a decision gets the values of its expressions (docs/decisions/0012). Without them, the decision changes nothing
+/// and reports it.
 #[derive(Debug, Clone)]
 pub enum Evaluate<T> {
-    /// It evaluates them, up to this static cost.
+    /// The decision evaluates them, up to this static cost.
     UpTo(u64),
-    /// They were evaluated outside the committer. The decision uses the result if they would still read the same.
+    /// They were evaluated outside of the committer. The decision uses the result if their inputs have not changed.
     Done(Arc<T>),
 }
 
 impl<T> Evaluate<T> {
-    /// In the decision, if that holds up nobody.
+    /// Evaluate in the decision if this does not delay other commands.
     pub const CHEAP: Self = Self::UpTo(EVALUATIONS_COST);
 
-    /// In the decision, whatever it costs.
+    /// Evaluate in the decision at any cost.
     pub const HERE: Self = Self::UpTo(u64::MAX);
 }

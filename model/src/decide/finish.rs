@@ -1,5 +1,5 @@
-//! What every end of a job changes in the same commit: the scan's head, the history, the retry of a job that failed, and
-//! the jobs that a success starts.
+//! The changes that every end of a job makes in one commit: the scan's head, the history, the retry of a failed job,
+//! and the jobs that a success starts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,8 +18,7 @@ use crate::view::{Ended, View};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
-/// Ends a job. Returns its record, and the changes: the scan's head, the line in the history, the retry, and the jobs it
-/// starts.
+/// Ends a job. Returns its record and the changes: the scan's head, the line in the history, the retry, and the started jobs.
 pub(super) fn finish(
     world: &World,
     job: &Job,
@@ -54,7 +53,7 @@ pub(super) fn finish(
     let heir = world.heir(&scan).and_then(|heir| {
         let mut heir = ScanHead::clone(world.head(&heir)?);
         note_end(&mut heir, &job, finished.history.line.state, moment);
-        // The cause of a cancelled waiting job is not lost: the renamed scan is checked for it.
+        // The cause of a cancelled waiting job is not lost: the renamed scan is checked for this cause.
         if matches!(job.reason(), Reason::Retired) {
             heir.pass_over(&job);
         }
@@ -68,7 +67,7 @@ pub(super) fn finish(
         line: finished.history.line.clone(),
         retry: retry.clone(),
     };
-    // The retry comes first, because it needs the revision of the job.
+    // The retry comes first, because it keeps the revision of the job in the world.
     let mut changes: Vec<Change> = retry.map(Change::Job).into_iter().collect();
     changes.extend(finished.changes());
     let is_success = matches!(job.state, JobState::Succeeded { .. });
@@ -96,9 +95,8 @@ pub(super) fn read_at_end(world: &World, job: JobId) -> BTreeSet<ScanKey> {
         .unwrap_or_default()
 }
 
-/// Checks the scans that the end of a job concerns, as long as they fit into the commit and their expressions are
-/// cheap. The others are checked later, because the success stays unseen. On a nearly full disk all are checked
-/// later.
+/// Checks the scans affected by the end of a job, if they fit into the commit and their expressions are cheap. Other
+/// scans are checked later, because the success stays unseen for them. On a nearly full disk all scans are checked later.
 fn follow(world: &World, ended: &Ended, moment: &mut Moment<'_>) -> Result<Vec<Change>, Refusal> {
     if !moment.may_make_jobs {
         return Ok(Vec::new());
@@ -152,7 +150,7 @@ impl Room {
     }
 }
 
-/// About how many bytes a change takes in a commit. Indentation may double the JSON.
+/// The approximate size of a change in a commit, in bytes. Indentation may double the JSON.
 fn size(change: &Change) -> usize {
     let json = match change {
         Change::Job(job) => serde_json::to_vec(&**job),
@@ -160,7 +158,7 @@ fn size(change: &Change) -> usize {
         Change::Digests(digests) => serde_json::to_vec(&**digests),
         Change::Repeats(scan, repeats) => serde_json::to_vec(&(scan, repeats)),
         Change::Ledger(entry) => return entry.text.len(),
-        // The end of a job makes no other changes.
+        // The end of a job makes no other kinds of changes.
         Change::Source(_)
         | Change::Tip(_)
         | Change::Workflow(_)
@@ -207,8 +205,8 @@ fn read_by_followers(world: &World, scan: &ScanKey) -> BTreeSet<ScanKey> {
         .collect()
 }
 
-/// Scans whose expression the end of a job of `scan` concerns: scans that its success triggers, and the scan itself,
-/// which the job may have blocked.
+/// Scans whose expressions are affected by the end of a job of `scan`: scans that its success triggers, and `scan`
+/// itself, because the unfinished job may have blocked its trigger.
 fn candidates(world: &World, scan: &ScanKey) -> Vec<ScanKey> {
     let Some(workflow) = active(world, scan) else {
         return Vec::new();

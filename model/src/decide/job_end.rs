@@ -1,4 +1,4 @@
-//! A job ends: its record, its line in the history, and what its scan's head counts.
+//! The end of a job: its record, its line in the history, and the counters in its scan's head.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::scan_head::{Failure, ScanHead, Success, digests_of};
 
-/// A job that has ended, with its line in the history. The caller stores the scan's head.
+/// A job that has ended, with its history line. The caller stores the scan's head.
 pub(super) struct Finished {
     pub(super) job: Arc<Job>,
     pub(super) history: HistoryEntry,
@@ -26,7 +26,7 @@ impl Finished {
     }
 }
 
-/// Ends a job that nothing retries, and counts it in its scan's head.
+/// Ends a job without a retry, and counts it in its scan's head.
 pub(super) fn end_job(
     job: &Job,
     event: JobEvent,
@@ -45,7 +45,7 @@ pub(super) fn ended(job: &Job, event: JobEvent, log_bytes: u64) -> Result<Arc<Jo
     Ok(job)
 }
 
-/// Writes the line of a job that has ended, and counts it in its scan's head.
+/// Writes the history line of a job that has ended, and counts it in its scan's head.
 pub(super) fn settle(
     job: Arc<Job>,
     head: &mut ScanHead,
@@ -63,7 +63,7 @@ pub(super) fn settle(
     Ok(Finished { job, history })
 }
 
-/// Notes the result of a job in the head of its scan, or of the scan with its new name.
+/// Records the result of a job in the head of its scan, or of the renamed scan.
 pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
     match state {
         EndState::Succeeded => {
@@ -89,7 +89,7 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
                 hops: job.hops,
             });
         }
-        // A retry was cancelled, so the failure of the job that it retried is final.
+        // If the cancelled job was a retry, the failure of the job that it retried is final.
         EndState::Cancelled => {
             let failed = job.retry_of.map(|retry| retry.job);
             let newest = head.successes.first().map(|success| success.job);

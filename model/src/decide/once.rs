@@ -1,5 +1,5 @@
-//! Requests that carry an idempotency key. A command that makes a secret runs once. Its repeat is refused, because
-//! the secret is not stored.
+//! Requests with an idempotency key. A command that creates a secret runs once. A repeat is refused, because the secret
+//! is not stored.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::moment::Moment;
 use crate::world::World;
 use crate::{ScanKey, Timestamp};
 
-/// A command that makes a secret, carried out once for each key.
+/// A command that creates a secret, run once per key.
 #[derive(Debug, Clone)]
 pub struct Once<C> {
     pub command: C,
@@ -68,7 +68,7 @@ impl<C: Command<Answer: ShownOnce>> Command for Once<C> {
     }
 }
 
-/// What an earlier request with the same key made, if this is a repeat.
+/// The result of an earlier request with the same key, if this is a repeat.
 pub(super) fn repeated(
     world: &World,
     key: Option<&IdempotencyKey>,
@@ -82,7 +82,7 @@ pub(super) fn repeated(
     }
 }
 
-/// Stores a request that carried a key, and removes a few that have expired.
+/// Stores a request with a key, and removes a few expired requests.
 pub(super) fn remember(
     world: &World,
     key: Option<IdempotencyKey>,

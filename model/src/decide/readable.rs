@@ -1,4 +1,4 @@
-//! A workflow with its newest revision, or why it cannot be read.
+//! Finds a workflow with its newest revision, or the reason why the revision cannot be read.
 
 use super::{Refusal, Remedy};
 use crate::{ActiveWorkflow, Reason, WorkflowId, WorkflowRecord, World};

@@ -1,5 +1,3 @@
-//! Why a command was refused.
-
 use thiserror::Error;
 use workflow::InputError;
 
@@ -29,11 +27,11 @@ pub enum Refusal {
     Suspended {
         workflow: String,
         scan: String,
-        /// Whether the workflow or the scan is suspended.
+        /// The suspended part: the workflow or the scan.
         part: SuspendedPart,
         why: Box<Reason>,
     },
-    /// A runner claims a job whose scan was suspended meanwhile.
+    /// The scan of the job was suspended before a runner claimed the job.
     #[error("job {job} waits: {why}")]
     JobHeld { job: JobId, why: Box<Reason> },
     /// The workflow's newest revision could not be read, so its scans are unknown.
@@ -44,7 +42,7 @@ pub enum Refusal {
         revision: u64,
         remedy: Remedy,
     },
-    /// A new revision became active between reading the inputs and deciding.
+    /// A new revision became active between reading the inputs and the decision.
     #[error("workflow `{workflow}` changed while the dispatch was read")]
     RevisionChanged { workflow: String },
     #[error("the inputs do not fit what scan `{scan}` declares")]
@@ -84,18 +82,18 @@ pub enum Refusal {
         scan: String,
         renamed_to: Option<String>,
     },
-    /// The worker did not end the job, and may still append to its log.
+    /// The job was not ended by its worker, which may still append to its log.
     #[error("the runner of job {job} may add to its log until {until}")]
     JobNotSilent { job: JobId, until: Timestamp },
-    /// An expression reads jobs of a scan whose history cannot be read now.
+    /// An expression needs jobs of a scan whose history cannot be read now.
     #[error("the history of scan `{scan}` cannot be read")]
     HistoryUnreadable { scan: String },
     #[error(transparent)]
     IllegalTransition(#[from] IllegalTransition),
-    /// The caller does not hold the token of the job's execution.
+    /// The caller does not have the worker token of the job.
     #[error("job {job} is executed by another worker")]
     NotYourJob { job: JobId },
-    /// A worker's report contradicts what is known.
+    /// A worker's report contradicts the job's record or its scan.
     #[error("job {job}: {problem}")]
     BadReport { job: JobId, problem: String },
     #[error("job {job}: revision {revision} of its workflow cannot be read")]
@@ -141,7 +139,7 @@ pub enum Refusal {
     /// The session does not exist, or has ended.
     #[error("there is no such session")]
     NoSuchSession,
-    /// Without it nobody could manage the daemon.
+    /// Without this token nobody could manage the daemon.
     #[error("this is the last token with the scope `admin`; make another one first")]
     LastAdmin,
     #[error("there is no source `{source_name}`")]
@@ -160,20 +158,20 @@ pub enum Refusal {
     NoSuchBlobLink,
     #[error("there are {links} links to blobs, which is the limit")]
     TooManyBlobLinks { links: usize },
-    /// The blob at the path is not as the caller said.
+    /// The blob at the path does not meet the caller's condition.
     #[error("the blob `{path}` {}", match sha256 {
         Some(sha256) => format!("has the SHA-256 {sha256}"),
         None => "does not exist".to_owned(),
     })]
     BlobChanged {
         path: String,
-        /// Of the blob that is there.
+        /// The digest of the present blob.
         sha256: Option<String>,
     },
-    /// A blob would have the name of a folder.
+    /// A blob cannot have the name of a folder.
     #[error("`{path}` is a folder")]
     BlobIsFolder { path: String },
-    /// A blob would be in a folder with the name of a blob.
+    /// A blob cannot be in a folder that has the name of another blob.
     #[error("`{path}` is a blob, so nothing can be in it")]
     BlobIsNoFolder { path: String },
     #[error("the folder `{folder}` has {entries} entries, which is the limit")]
@@ -193,7 +191,7 @@ pub enum Refusal {
         /// `var` or `secret`.
         what: &'static str,
         name: String,
-        /// The version now; none if it does not exist.
+        /// The present version; none if it does not exist.
         present: Option<u64>,
     },
 }
@@ -207,15 +205,15 @@ impl Refusal {
     }
 }
 
-/// How to repair a newest revision that cannot be read. Restoring its file from a backup always works.
+/// How to repair an unreadable newest revision. Restoring its file from a backup always works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remedy {
     /// Make its invalid file valid.
     ValidFile { source_name: String },
-    /// Bring back its file, which is gone from the source.
+    /// Add its removed file to the source again.
     File,
     /// Configure its source again.
     Source,
-    /// Only the backup: its file has not changed.
+    /// Only a backup helps, because the file in the source has not changed.
     Backup,
 }

@@ -1,7 +1,7 @@
-//! Removing finished jobs and their artifacts: by a person, by policy, or because they have expired.
+//! Removes finished jobs and their artifacts: for a person, by policy, or because artifacts have expired.
 //!
 //! The world does not hold finished jobs, so the commands carry their records. Only these commands and
-//! [`CutEndedLog`](super::CutEndedLog) change the record of a finished job. The caller reads and submits one at a
+//! [`CutEndedLog`](super::CutEndedLog) change the record of a finished job. The caller reads and submits one job at a
 //! time, so that the record is current.
 
 use std::sync::Arc;
@@ -52,14 +52,14 @@ impl Command for DeleteJob {
 #[derive(Debug, Clone)]
 pub struct Prune {
     pub scan: ScanKey,
-    /// The history was read up to here. Every earlier job is removed, listed in the scan's record, or in `remove` or
-    /// `stay`.
+    /// The history was read up to here. Every earlier job is removed, or is listed in the scan's record, in `remove` or
+    /// in `stay`.
     pub from: Position,
     /// The current records of the jobs to remove.
     pub remove: Vec<(FinishedJob, Arc<Job>)>,
-    /// Jobs that have to stay.
+    /// Jobs that must stay.
     pub stay: Vec<FinishedJob>,
-    /// Jobs that had to stay and whose records no longer exist.
+    /// Jobs that had to stay, but whose records no longer exist.
     pub gone: Vec<JobId>,
 }
 
@@ -67,7 +67,7 @@ impl Command for Prune {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// The newest two successes stay in any case.
+    /// The newest two successes always stay.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let mut retention = Arc::unwrap_or_clone(world.retention_or_new(&self.scan));
         let before = retention.clone();
@@ -89,7 +89,7 @@ impl Command for Prune {
                 passed_over.push(job);
             }
         }
-        // Another pass may have read further meanwhile.
+        // Another pass may have read further in between.
         retention.from = retention.from.max(self.from);
         if retention != before {
             record(&mut changes, &before, retention);
@@ -98,7 +98,7 @@ impl Command for Prune {
     }
 }
 
-/// Stores the new record of a scan's removed jobs, and removes the history pages that it no longer needs.
+/// Stores the new record of a scan's removed jobs, and removes history pages that are no longer needed.
 fn record(changes: &mut Vec<Change>, before: &Retention, retention: Retention) {
     let pages = retention.pages_done_since(before).into_iter();
     changes.extend(pages.map(|page| Change::HistoryPageRemoved(retention.key(), page)));
@@ -120,7 +120,7 @@ impl Command for RemoveArtifacts {
     type Answer = Arc<Job>;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// Artifacts that are removed already do not change.
+    /// Artifacts that were already removed do not change.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Arc<Job>>, Refusal> {
         check_over(world, &self.job)?;
         let before = self.job.expiry();
@@ -160,7 +160,7 @@ impl Command for RemoveArtifacts {
     }
 }
 
-/// Remove an obsolete expiry entry: the job is gone, or its artifacts expire at another time.
+/// Remove an obsolete expiry entry: the job was removed, or its artifacts expire at another time.
 #[derive(Debug, Clone)]
 pub struct DropExpiry {
     pub expiry: Expiry,

@@ -1,4 +1,4 @@
-//! Renamed scans take over what was recorded under the old name.
+//! Copies the records of a scan's old name to its new name.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::suspension::Suspension;
 use crate::world::World;
 use crate::{ScanKey, WorkflowId};
 
-/// The changes for the renamed scans of a definition that becomes active. Each takes over once: when its scan is
-/// renamed, or when it first declares its former name. `replaced` is the definition until now.
+/// The changes for the renamed scans of a definition that becomes active. Records are taken over once: when the scan is
+/// renamed, or when it first declares its former name. `replaced` is the previous definition.
 pub(super) fn take_over(
     world: &World,
     workflow: WorkflowId,
@@ -33,7 +33,7 @@ pub(super) fn take_over(
         let suspension = world.latest_suspension(workflow, Some(former));
         let suspension = suspension.filter(|suspension| suspension.is_in_force());
         let old = world.head(&key(former));
-        // Even without a head the old scan may have unfinished jobs, so the new name is recorded.
+        // Even without a head, the old scan may have unfinished jobs, so the new name is recorded.
         if old.is_none() && suspension.is_none() && !is_renamed_now {
             continue;
         }

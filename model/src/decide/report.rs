@@ -1,4 +1,4 @@
-//! A worker reports on its steps.
+//! Records a worker's reports on its steps and its log.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Command for ReportSteps {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// A report that is older than the last one changes nothing.
+    /// A report that is older than the last report changes nothing.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let (job, run) = running(world, self.job, self.token)?;
         let steps = check_steps(world, job, self.steps)?;
@@ -39,7 +39,7 @@ impl Command for ReportSteps {
     }
 }
 
-/// Note that a job's log has reached its limit.
+/// Record that a job's log has reached its limit.
 #[derive(Debug, Clone)]
 pub struct CutLog {
     pub job: JobId,
@@ -61,8 +61,8 @@ impl Command for CutLog {
     }
 }
 
-/// Like [`CutLog`], for a job that its worker did not end. The world does not hold it, so the command carries its
-/// record.
+/// Like [`CutLog`], for a job that was not ended by its worker. The world does not hold the job, so the command carries
+/// its record.
 #[derive(Debug, Clone)]
 pub struct CutEndedLog {
     /// The job's current record.
@@ -85,7 +85,7 @@ impl Command for CutEndedLog {
     }
 }
 
-/// Whether a report is older than the last one. Steps only move forward.
+/// True if a report is older than the last report. Steps only move forward.
 fn is_behind(report: &[Step], known: &[Step]) -> bool {
     report.len() < known.len()
         || report
@@ -110,8 +110,8 @@ pub(super) fn running(
     }
 }
 
-/// Checks the steps: in order, each once, all declared. Texts are cut to their limit. Names come from the definition, or
-/// from the last report if the definition cannot be read.
+/// Checks the steps: in order, each once, and all declared. Texts are cut to their limits. The names come from the
+/// definition, or from the last report if the definition cannot be read.
 pub(super) fn check_steps(
     world: &World,
     job: &Job,
@@ -148,8 +148,8 @@ pub(super) fn check_steps(
     Ok(steps)
 }
 
-/// The definition of the job's scan. None if the revision has become unreadable since the claim. The worker has the
-/// definition, so its report is then accepted as it is.
+/// The definition of the job's scan. None if the revision has become unreadable since the claim. The worker still has
+/// the definition, so its report is then accepted unchecked.
 pub(super) fn declared<'a>(world: &'a World, job: &Job) -> Option<&'a Scan> {
     let revision = world.revision(job.revision.id)?;
     revision.definition.scan(job.scan.as_str())

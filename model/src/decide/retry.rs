@@ -1,4 +1,4 @@
-//! The retry of a job that has failed or is lost. It is made in the commit that ends the job.
+//! The retry of a failed or lost job. It is created in the commit that ends the job.
 
 use chrono::TimeDelta;
 
@@ -9,16 +9,16 @@ use crate::retry::RetryOf;
 use crate::world::World;
 use crate::{Actor, JobId, Reason};
 
-/// Whether inputs that are too large for the job's record were copied for its retry. Such inputs are a file of one
-/// job.
+/// Whether inputs that are too large for the job's record were copied for the retry. Each job has its own file of large
+/// inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LargeInputs {
     Copied,
     NotCopied,
 }
 
-/// The job that retries `ended`, if one is due. It is part of the commit that ends the job, so it is also made on a
-/// nearly full disk.
+/// The job that retries `ended`, if a retry is due. It is part of the commit that ends the job, so it is created even
+/// on a nearly full disk.
 pub(super) fn retry(
     world: &World,
     ended: &Job,
@@ -56,7 +56,7 @@ pub(super) fn retry(
         rerun_of: None,
         source: match ended.trigger {
             Trigger::Dispatch => ended.source.clone(),
-            // It gets the files of the commit that is chosen at its claim.
+            // The retry gets the files of the commit that is chosen at its claim.
             Trigger::Cron | Trigger::Expr => None,
         },
         retry_of: Some(RetryOf {
@@ -72,9 +72,9 @@ pub(super) fn retry(
     })
 }
 
-/// The shortest pause before a retry, whatever its scan declares. A removed runner, or a runner that has not ended a
-/// timed-out job, may still execute the job. It stops when the daemon tells it to, or after a slightly shorter
-/// silence.
+/// The shortest pause before a retry, independent of its scan. A removed runner, or a runner that has not ended a
+/// timed-out job, may still execute the job. It stops after a message from the daemon, or after a silence that is
+/// slightly shorter than this pause.
 fn least_pause(world: &World, ended: &Job, end: &End) -> TimeDelta {
     let run = ended.state.run();
     let is_removed = |run: &Run| world.runner(run.runner.id).is_none();
@@ -85,7 +85,7 @@ fn least_pause(world: &World, ended: &Job, end: &End) -> TimeDelta {
     }
 }
 
-/// True if the worker session of the job has ended. Its runner may be the first to report that, as a failure.
+/// True if the worker session of the job has ended. The runner may notice it first and report a failure.
 fn is_out_of_time(job: &Job, end: &End, moment: &Moment<'_>) -> bool {
     let has_ended = |run: &Run| run.expires_at <= moment.steady;
     end.reason != Reason::TimedOut && job.state.run().is_some_and(has_ended)

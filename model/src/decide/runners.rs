@@ -1,4 +1,4 @@
-//! Registering runners and renewing their sessions.
+//! Registers runners and renews their sessions.
 
 use std::sync::Arc;
 
@@ -75,14 +75,14 @@ pub struct RegisterRunner {
     pub registration: TokenHash,
     /// Unique among runners.
     pub name: String,
-    /// Matched with `runs_on`.
+    /// The labels that scans may require with `runs_on`.
     pub labels: Vec<String>,
-    /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
+    /// True if it takes only jobs of scans whose `runs_on` has one of its labels.
     pub exclusive: bool,
-    /// How many jobs it runs at once.
+    /// The most jobs that it runs at once.
     pub capacity: u32,
     pub version: String,
-    /// Whether to replace a runner of the same name.
+    /// True to replace a runner of the same name.
     pub replace: bool,
 }
 
@@ -96,9 +96,8 @@ pub struct NewSession {
 
 #[derive(Debug, Clone)]
 pub struct NewRunner {
-    /// Its first session.
     pub session: NewSession,
-    /// The runner that it replaced. The caller ends its jobs.
+    /// The replaced runner. The caller ends its jobs.
     pub replaced: Option<RunnerId>,
 }
 
@@ -183,13 +182,13 @@ fn session(secret: &PlainToken, now: Timestamp) -> Session {
     }
 }
 
-/// Cuts a version to what a table can show.
+/// Cuts a version to a text that a table can show.
 fn printable(version: &str) -> String {
     let visible = version.chars().filter(|char| !is_invisible(*char));
     visible.take(NAME_CHARS).collect()
 }
 
-/// Checks a name for tables: not empty, not long, no surrounding space, no invisible characters.
+/// Checks that a name can be shown in tables: not empty, not too long, no surrounding space, no invisible characters.
 pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Refusal> {
     let good = !name.is_empty()
         && name.trim() == name
@@ -207,7 +206,7 @@ pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Refusal>
     }
 }
 
-/// Control characters, and characters that join, hide or reverse text. Two names that look the same must be the same.
+/// True for control characters, and for characters that join, hide or reverse text. Different names must not look the same.
 fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char,
@@ -225,7 +224,7 @@ pub struct NoteProgram {
 
 impl Command for NoteProgram {
     type Answer = ();
-    /// Runners report rarely, and before they may get jobs.
+    /// Runners report this rarely, and must do so before they can get jobs.
     const URGENCY: Urgency = Urgency::Finishing;
 
     /// Writes nothing if the program is unchanged. Drops capabilities that a table cannot show, and those above the
@@ -247,7 +246,7 @@ impl Command for NoteProgram {
     }
 }
 
-/// End the sessions of a runner. It must register again. Its record stays, so that its name is known.
+/// End the sessions of a runner, which must register again. Its record stays, so that its name is known.
 #[derive(Debug, Clone)]
 pub struct EndSessions {
     pub runner: RunnerId,
@@ -266,7 +265,7 @@ impl Command for EndSessions {
     }
 }
 
-/// Renew a runner's session token, if due. The old one stays valid for ten minutes.
+/// Renew a runner's session token, if due. The old token stays valid for ten minutes.
 #[derive(Debug, Clone)]
 pub struct RenewSession {
     pub runner: RunnerId,
@@ -275,8 +274,8 @@ pub struct RenewSession {
 }
 
 impl Command for RenewSession {
-    /// None if no renewal is due. Of two requests at the same time only one returns a token, because the runner might
-    /// otherwise keep a token that the other request has made invalid.
+    /// None if no renewal is due. Of two concurrent requests, only one returns a token. Otherwise the runner might keep
+    /// a token that the other request has replaced.
     type Answer = Option<NewSession>;
     const URGENCY: Urgency = Urgency::Ordinary;
 
@@ -307,10 +306,10 @@ impl Command for RenewSession {
     }
 }
 
-/// The session that stays valid next to the new one: the session of the token in use.
+/// The session that stays valid together with the new session: the session of the token in use.
 fn outgoing(runner: &Runner, token: TokenHash, now: Timestamp) -> Session {
     match &runner.previous_session {
-        // The current token never arrived.
+        // The runner never received the current token.
         Some(previous) if previous.token == token => previous.clone(),
         Some(_) | None => Session {
             expires_at: runner.session.expires_at.min(now + RUNNER_RENEWAL_OVERLAP),

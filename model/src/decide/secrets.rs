@@ -1,4 +1,4 @@
-//! Setting and deleting the secrets of a project, and sealing them with a new key.
+//! Sets and deletes the secrets of a project, and seals them with a new key.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use crate::sealing_keys::{KeyState, SealingKeys};
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
-/// Give a secret a value.
 #[derive(Debug, Clone)]
 pub struct SetSecret {
     pub project: ProjectId,
@@ -28,7 +27,7 @@ impl Command for SetSecret {
     type Answer = StoredSecret;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// Always makes a new version, so that nobody learns whether the value changed.
+    /// Always creates a new version, so that nobody can find out whether the value changed.
     fn decide(
         self,
         world: &World,
@@ -92,7 +91,7 @@ impl Command for DeleteSecret {
     }
 }
 
-/// Seal the secrets of a project with the current key if an old key sealed them.
+/// Seal the secrets of a project with the current key if they are sealed with an old key.
 #[derive(Debug, Clone)]
 pub struct Reseal {
     pub project: ProjectId,
@@ -101,9 +100,9 @@ pub struct Reseal {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resealed {
-    /// Number of secrets that are sealed again.
+    /// Number of resealed secrets.
     pub secrets: usize,
-    /// Secrets whose stored form is damaged. They stay unchanged.
+    /// Secrets whose stored form is damaged. They are unchanged.
     pub damaged: Vec<String>,
 }
 
@@ -111,7 +110,7 @@ impl Command for Reseal {
     type Answer = Resealed;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// Values and versions stay the same, so this is no edit. A repeat changes nothing.
+    /// Values and versions do not change, so this is not an edit. A repeat changes nothing.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Resealed>, Refusal> {
         let mut answer = Resealed::default();
         let Some(record) = world.secrets(self.project) else {
@@ -156,7 +155,7 @@ fn record(world: &World, project: ProjectId) -> ProjectSecrets {
     )
 }
 
-/// A very short value occurs in every text. Masking it would spoil the log and still reveal it.
+/// Refuses very short values. They occur in every text, so masking them would spoil the log and still reveal them.
 fn check_secret(value: &SecretValue) -> Result<(), Refusal> {
     check_value(value.reveal())?;
     if value.reveal().trim().chars().count() < SECRET_CHARS {
@@ -171,7 +170,7 @@ fn check_secret(value: &SecretValue) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A record must fit into a commit, and all secrets of a job into a masker.
+/// Checks that a record fits into a commit, and all secrets of a job into a masker.
 fn check_sizes(record: &ProjectSecrets) -> Result<(), Refusal> {
     if record.secrets.len() > PROJECT_VALUES {
         return Err(Refusal::invalid(

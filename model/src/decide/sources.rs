@@ -1,4 +1,4 @@
-//! Recording the state of sources.
+//! Records the state of sources.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::{ProjectId, Reason, SourceName, Timestamp};
 #[derive(Debug, Clone)]
 pub struct ConfigureSource {
     pub name: SourceName,
-    /// Where the repository is, without credentials.
+    /// The location of the repository, without credentials.
     pub url: String,
-    /// Branch, tag or commit. Absent for the remote's default branch.
+    /// Branch, tag or commit. None for the remote's default branch.
     pub reference: Option<String>,
     /// Folder of workflows within the repository.
     pub folder: String,
@@ -67,7 +67,7 @@ impl Command for ConfigureSource {
         source.reference = self.reference;
         source.folder = self.folder;
         source.interval_seconds = self.interval_seconds;
-        // An approval does not survive a change of the configuration.
+        // A change of the configuration revokes an approval.
         source.removal = source.removal.map(|_| Removal::Held);
         Ok(replace(before, source))
     }
@@ -93,11 +93,11 @@ impl Command for DropSource {
     }
 }
 
-/// Record a poll that found no new tip. Nothing is written while the outcome stays the same.
+/// Record a poll that found no new tip. Nothing is written if the outcome is the same as before.
 #[derive(Debug, Clone)]
 pub struct RecordPoll {
     pub name: SourceName,
-    /// Whether the repository was read.
+    /// True if the repository was read.
     pub status: Status,
     pub reason: Reason,
 }
@@ -114,7 +114,7 @@ impl Command for RecordPoll {
     }
 }
 
-/// Record that a part of a tip could not be stored. The rest is active; the next poll retries the tip.
+/// Record that a part of a tip could not be stored. The other parts are active; the next poll retries the tip.
 #[derive(Debug, Clone)]
 pub struct RecordApplyFailure {
     pub name: SourceName,
@@ -127,7 +127,7 @@ pub struct RecordApplyFailure {
 
 impl Command for RecordApplyFailure {
     type Answer = ();
-    /// A full disk is one of the failures to record.
+    /// A full disk can be the failure to record.
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
@@ -149,7 +149,7 @@ impl Command for RecordApplyFailure {
     }
 }
 
-/// Record a tip after all its changes have been decided.
+/// Record a tip after all its changes were decided.
 #[derive(Debug, Clone)]
 pub struct RecordTip {
     pub name: SourceName,
@@ -157,21 +157,21 @@ pub struct RecordTip {
     /// First line of the message.
     pub summary: String,
     pub author: String,
-    /// True if the previous tip is not an ancestor of this one.
+    /// True if the previous tip is not an ancestor of this tip.
     pub history_rewritten: bool,
-    /// Commits between the previous tip and this one.
+    /// Commits between the previous tip and this tip.
     pub skipped: Vec<String>,
     pub more_skipped: bool,
-    /// The files whose state changed. The record cuts a very long list.
+    /// The files whose state changed. A very long list is cut in the record.
     pub files: Vec<FileVerdict>,
     /// Files that are invalid at this tip.
     pub stale_files: Vec<StaleFile>,
-    /// Warnings about the repository at this tip, not about its workflow files.
+    /// Warnings about the repository at this tip, without those about workflow files.
     pub warnings: Vec<Diagnostic>,
     /// Number of workflow files at this tip.
     pub file_count: u64,
     pub standing: Standing,
-    /// The branch that the remote's HEAD points to. Set only if no reference is configured.
+    /// The branch to which the remote's HEAD points. Set only if no reference is configured.
     pub default_reference: Option<String>,
 }
 
@@ -247,7 +247,7 @@ impl Command for RecordTip {
             let before = before.tip.as_ref().map(|tip| tip.commit.clone());
             source.applied_commit.or(before)
         };
-        // The tip may have been approved since it was planned.
+        // The tip may have been approved after the plan was made.
         let approved = before.removal.filter(|_| same_commit.is_some());
         source.removal = is_held.then(|| approved.unwrap_or(Removal::Held));
         source.default_reference = self.default_reference;
@@ -269,11 +269,11 @@ impl Command for RecordTip {
     }
 }
 
-/// Approve a tip that removes many workflows. The next poll applies it.
+/// Approve a tip that removes many workflows. The next poll applies the tip.
 #[derive(Debug, Clone)]
 pub struct ApproveRemoval {
     pub name: SourceName,
-    /// The only commit that is approved.
+    /// The approved commit.
     pub commit: String,
 }
 
@@ -281,7 +281,7 @@ impl Command for ApproveRemoval {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// A tip that is not held stays as it is, so that a repeat is harmless.
+    /// If the tip is not held, nothing changes, so a repeat is harmless.
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let before = find(world, &self.name)?;
         let tip = before.tip.as_ref().map(|tip| &tip.commit);
@@ -299,7 +299,7 @@ impl Command for ApproveRemoval {
     }
 }
 
-/// Cuts stale files to what a record may hold. Each gets an equal share of the room for its excerpt and its
+/// Cuts stale files to the limits of a record. Each file gets an equal share of the space for its excerpt and its
 /// diagnostics.
 fn stale_files(mut files: Vec<StaleFile>) -> Vec<StaleFile> {
     let share = STALE_DIAGNOSTICS_BYTES / files.len().max(1);
@@ -317,7 +317,7 @@ fn json_bytes(item: &impl Serialize) -> usize {
     serde_json::to_vec(item).map_or(usize::MAX, |json| json.len())
 }
 
-/// The first items, as many as fit into `room` bytes of JSON.
+/// The first items that fit into `room` bytes of JSON.
 fn fitting<T: Serialize>(mut items: Vec<T>, room: usize) -> Vec<T> {
     let sizes = items.iter().map(json_bytes);
     let ends = sizes.scan(0_usize, |end, size| {

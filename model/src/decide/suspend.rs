@@ -1,4 +1,4 @@
-//! Suspending workflows and scans, and resuming them.
+//! Suspends and resumes workflows and scans.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::suspension::{Resumption, Suspension};
 use crate::world::World;
 use crate::{Actor, WorkflowId};
 
-/// Stop a workflow or one of its scans from starting jobs.
+/// Prevent a workflow or one of its scans from starting jobs.
 #[derive(Debug, Clone)]
 pub struct Suspend {
     pub workflow: WorkflowId,
@@ -26,7 +26,7 @@ impl Command for Suspend {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    /// A repeat changes nothing: the time and the reason of the first stay.
+    /// A repeat changes nothing: the time and the reason of the first suspension stay.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let scan = part(world, self.workflow, self.scan.as_deref())?;
         let reason = words(&self.reason)?
@@ -65,8 +65,8 @@ impl Command for Resume {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// If nothing is suspended, nothing changes. Later decisions, one for each scan, catch up with what the
-    /// suspension passed over.
+    /// If nothing is suspended, nothing changes. Later decisions, one per scan, check the causes that were skipped
+    /// during the suspension.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let scan = part(world, self.workflow, self.scan.as_deref())?;
         let reason = match &self.reason {
@@ -120,7 +120,7 @@ fn no_such_workflow(workflow: WorkflowId) -> Refusal {
     }
 }
 
-/// A reason as it is stored; none if it is blank.
+/// The text of a reason. None if it is blank.
 fn words(text: &str) -> Result<Option<String>, Refusal> {
     if text.chars().count() > SUSPENSION_REASON_CHARS {
         return Err(Refusal::invalid(

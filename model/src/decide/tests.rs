@@ -1,4 +1,4 @@
-//! What is promised of every decision, one file for each family; `properties` drives all of them at random.
+//! The promises of every decision, one file per family. `properties` runs all of them at random.
 
 mod blobs;
 mod claim;

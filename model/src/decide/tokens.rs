@@ -1,4 +1,4 @@
-//! Personal access tokens: creating, regenerating and revoking.
+//! Creates, regenerates and revokes personal access tokens.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub struct CreateToken {
     pub name: String,
     pub scopes: Scopes,
     pub projects: Projects,
-    /// How long it is valid. None: for ever.
+    /// The lifetime of the token. None for an unlimited lifetime.
     pub life: Option<TimeDelta>,
-    /// The rights of the caller. The token may do no more.
+    /// The rights of the caller. The token cannot have more rights.
     pub granted_by: Rights,
 }
 
@@ -106,7 +106,7 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     end.ok_or_else(|| refused("is too far in the future"))
 }
 
-/// The token, if the caller may manage it: the token may do no more than the caller.
+/// The token, if the caller may manage it: the token must not have more rights than the caller.
 fn managed<'w>(world: &'w World, id: TokenId, by: &Rights) -> Result<&'w Arc<Token>, Refusal> {
     let token = world
         .token(id)
@@ -120,7 +120,7 @@ pub struct RegenerateToken {
     pub token: TokenId,
     /// How long the old secret is still accepted.
     pub overlap: TimeDelta,
-    /// How long the token is valid from now on. None: its expiry stays.
+    /// The lifetime of the token from now on. None keeps its expiry time.
     pub life: Option<TimeDelta>,
     pub by: Rights,
 }
@@ -159,7 +159,7 @@ impl Command for RegenerateToken {
     }
 }
 
-/// Remove a token. It is invalid from then on.
+/// Remove a token. It is invalid immediately.
 #[derive(Debug, Clone)]
 pub struct RevokeToken {
     pub token: TokenId,
@@ -183,12 +183,11 @@ impl Command for RevokeToken {
     }
 }
 
-/// Sessions end with their token.
 fn removed(world: &World, token: TokenId) -> Decision<()> {
     Decision::of(sessions_removed(world, token).chain([Change::TokenRemoved(token)]))
 }
 
-/// Remove a token that came back with a restored backup, even the last admin token.
+/// Remove a token that was restored from a backup, even the last admin token.
 #[derive(Debug, Clone, Copy)]
 pub struct EndToken {
     pub token: TokenId,
@@ -228,8 +227,8 @@ impl Command for NoteUse {
     }
 }
 
-/// Create the first admin token, unless a valid one exists. Its text is already in a file. No change contains the
-/// text, because the journal must not.
+/// Create the first admin token, unless a valid admin token exists. The secret is already in a file. Changes do not
+/// contain it, because the journal must not.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
     pub hash: TokenHash,

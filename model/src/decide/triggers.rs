@@ -1,7 +1,7 @@
-//! Checking the triggers of a scan: a schedule whose slots are due, an expression after a success.
+//! Checks the triggers of a scan: a schedule with due slots, or an expression after a success.
 //!
-//! All decisions here have the same shape. They check a [`Subject`], record in its head that it was checked, write the
-//! outcome to the ledger, and may make a job.
+//! All decisions here have the same form. They check a [`Subject`], record the check in its head, write the outcome to
+//! the ledger, and may create a job.
 
 mod cause;
 mod consider;
@@ -47,12 +47,12 @@ struct Subject<'a> {
     key: ScanKey,
 }
 
-/// What prevents another job of a scan.
+/// The unfinished jobs that prevent another job of a scan.
 enum Obstacle {
     None,
-    /// A job that must end first.
+    /// This job must end first.
     Unfinished(JobId),
-    /// Jobs that a new one replaces.
+    /// The new job replaces these jobs.
     Replaceable(Vec<Arc<Job>>),
 }
 
@@ -72,7 +72,7 @@ impl<'a> Subject<'a> {
         self.workflow.scan(&self.key.scan)
     }
 
-    /// What prevents another job (design section 4, `overlap`). A dispatched job is never replaced.
+    /// Finds the unfinished jobs that prevent another job (design section 4, `overlap`). A dispatched job is never replaced.
     fn obstacle(&self, overlap: Overlap) -> Obstacle {
         let Some(newest) = self.view.unfinished(&self.key).next() else {
             return Obstacle::None;
@@ -91,7 +91,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The scan's group: the scans that can wake each other, the scan included.
+    /// The scan's group: the scans that can trigger each other, including this scan.
     fn group(&self) -> Option<&BTreeSet<ScanName>> {
         self.workflow
             .revision
@@ -99,7 +99,7 @@ impl<'a> Subject<'a> {
             .group(self.key.scan.as_str())
     }
 
-    /// A new job that the scan's expression makes. From the second lap of its group on, it waits for a pause.
+    /// A new job of the scan's expression. From the second lap of its group on, the job starts after a pause.
     fn job_of_expression(
         &self,
         scan: &Scan,
@@ -149,7 +149,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Cancels jobs that a newer one replaces.
+/// Cancels jobs that a newer job replaces.
 fn replace(
     jobs: &[Arc<Job>],
     by: JobId,

@@ -1,4 +1,4 @@
-//! Common rules of vars and secrets: names, sizes, versions, and edits of one version only.
+//! Common rules of vars and secrets: names, sizes, versions, and conditional edits.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ use crate::project::Edit;
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
-/// What an edit expects of the value that it replaces or removes. It is checked in the decision, so that of two edits
-/// of the same version only one succeeds.
+/// The condition of an edit on the present value. It is checked in the decision, so that of two edits of the same
+/// version only one succeeds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Precondition {
     #[default]
@@ -23,7 +23,7 @@ pub enum Precondition {
 }
 
 impl Precondition {
-    /// Refuses an edit of `what` whose expectation `present` does not meet.
+    /// Refuses an edit of `what` if `present` does not meet the condition.
     pub(super) fn check(
         &self,
         what: &'static str,
@@ -48,7 +48,7 @@ impl Precondition {
     }
 }
 
-/// The name of a project for people.
+/// The name of a project for messages.
 pub(super) fn project_name(world: &World, project: ProjectId) -> Result<String, Refusal> {
     world
         .source_of(project)
@@ -72,7 +72,7 @@ pub(super) fn check_value(value: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Assigns the next version.
+/// Creates the record of an edit with the next version.
 pub(super) fn edited(latest_version: &mut u64, by: Actor, moment: &Moment<'_>) -> Edit {
     *latest_version += 1;
     Edit {

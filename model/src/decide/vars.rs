@@ -1,4 +1,4 @@
-//! Setting and deleting the vars of a project.
+//! Sets and deletes the vars of a project.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::project::{ProjectVars, Var};
 use crate::world::World;
 use crate::{Actor, ProjectId};
 
-/// Give a var a value.
 #[derive(Debug, Clone)]
 pub struct SetVar {
     pub project: ProjectId,
@@ -25,7 +24,7 @@ impl Command for SetVar {
     type Answer = Var;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The same value changes nothing.
+    /// Setting the same value changes nothing.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Var>, Refusal> {
         project_name(world, self.project)?;
         check_name("a var name", &self.name)?;
@@ -85,7 +84,7 @@ fn record(world: &World, project: ProjectId) -> ProjectVars {
     )
 }
 
-/// A job may read all vars, and their values are copied into its record.
+/// Checks the size of a record. A job may read all vars, and their values are copied into its record.
 fn check_sizes(record: &ProjectVars) -> Result<(), Refusal> {
     if record.vars.len() > PROJECT_VALUES {
         return Err(Refusal::invalid(

@@ -1,4 +1,4 @@
-//! Activating and retiring workflows.
+//! Activates and retires workflows.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Activate {
     pub name: String,
     /// Path in the repository.
     pub file: String,
-    /// The commit the text was read from.
+    /// The commit from which the text was read.
     pub commit: String,
     pub text: Arc<str>,
     /// SHA-256 of the text, hexadecimal.
@@ -33,7 +33,7 @@ pub struct Activate {
 }
 
 impl Activate {
-    /// Whether the text is too large for a record.
+    /// True if the text is too large for a record.
     pub fn is_object(&self) -> bool {
         self.text.len() > INLINE_PAYLOAD_BYTES
     }
@@ -43,7 +43,7 @@ impl Command for Activate {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// The same text makes no new revision, but reactivates a retired workflow.
+    /// The same text creates no new revision, but reactivates a retired workflow.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let id = WorkflowId::derive(&self.source, &self.name);
         let source = world.source(&self.source).map(Arc::as_ref);
@@ -67,7 +67,7 @@ impl Command for Activate {
                 ),
                 ..WorkflowRecord::clone(before)
             };
-            // A new commit alone is not worth a write, unless a held commit would stay.
+            // A new commit alone does not need a write, unless an older commit is held.
             let as_before = WorkflowRecord {
                 held: record.held.clone(),
                 ..WorkflowRecord::clone(before)
@@ -123,15 +123,15 @@ impl Command for Activate {
             Arc::new(revision),
             (!object).then_some(self.text),
         )];
-        // Their heads come first: the workflow's triggers are indexed with them.
+        // The heads come first, because the workflow's triggers are indexed with them.
         changes.extend(taken_over);
         changes.push(Change::Workflow(Arc::new(record)));
         Ok(Decision::of(changes))
     }
 }
 
-/// Note the commit whose files a workflow's jobs get, because its file has become invalid at a tip, or is the
-/// active revision again.
+/// Record the commit whose files a workflow's jobs get, because its file has become invalid at a tip, or is the active
+/// revision again.
 #[derive(Debug, Clone)]
 pub struct HoldCommit {
     pub workflow: WorkflowId,
@@ -157,7 +157,7 @@ impl Command for HoldCommit {
     }
 }
 
-/// Retire a workflow whose file is gone.
+/// Retire a workflow whose file was removed.
 #[derive(Debug, Clone)]
 pub struct Retire {
     pub workflow: WorkflowId,

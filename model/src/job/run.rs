@@ -11,26 +11,26 @@ use crate::{Actor, ArtifactId, Order, Reason, RunnerId, Timestamp, TokenHash};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub runner: RunnerRef,
-    /// Hash of the worker session token. Only its holder may report on the job.
+    /// Hash of the worker session token. Only the holder of the token may report on the job.
     pub token: TokenHash,
     pub started_at: Timestamp,
-    /// The claim's place in the order of decisions.
+    /// The claim's position in the order of decisions.
     pub claimed: Order,
-    /// When the worker session token expires. The job ends then, too.
+    /// When the worker session token expires. The job ends at this time at the latest.
     pub expires_at: Timestamp,
     /// When the scan's `timeout` expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// What expressions read, frozen at the claim. The inputs are only in the job.
+    /// The values for expressions, frozen at the claim. The inputs are only in the job.
     pub context: Context,
-    /// The secrets that expressions name, with their versions at the claim. The record never holds values.
+    /// The secrets that expressions use, with their versions at the claim. The record never holds their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, u64>,
     /// The steps reported so far, in order.
     pub steps: Vec<Step>,
     /// The artifacts stored so far.
     pub artifacts: Vec<Artifact>,
-    /// The outputs of the steps. Known at the completion.
+    /// The outputs of the steps. Set at the completion.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
     /// Number of log records at the end; 0 while running.
@@ -46,7 +46,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The first deadline in the record: a while after the scan's `timeout`, or the end of the session.
+    /// The first deadline in the record: two minutes after the scan's `timeout`, or the end of the session.
     pub fn ends_by(&self) -> Timestamp {
         let timeout = self
             .deadline
@@ -71,22 +71,22 @@ pub struct RunnerRef {
     pub name: String,
 }
 
-/// One step as its runner reported it.
+/// A step as reported by its runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// Position in the scan, from 0.
     pub index: u32,
-    /// From the definition, which may be removed before the job.
+    /// The name from the definition, which may be removed before the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub status: StepStatus,
-    /// The effect on the job; absent while the step runs.
+    /// The effect on the job. Absent while the step runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<StepOutcome>,
-    /// The script's exit code, when it ended by itself.
+    /// The script's exit code, if the script was not stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What went wrong, if it was not the exit code.
+    /// The problem, if the exit code does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ pub enum StepStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
-    /// The job goes on.
+    /// The job continues.
     Succeeded,
     /// The step failed the job.
     Failed,
@@ -135,13 +135,13 @@ pub struct Artifact {
     /// Digest over entry names and contents, which `has_diff` compares.
     pub content_digest: String,
     pub created_at: Timestamp,
-    /// After this nobody can download it, and its file may be removed.
+    /// After this time the artifact cannot be downloaded, and its file may be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Set once its file is removed.
+    /// Set when its file was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
-    /// Files that its runner could not pack. Known at the completion.
+    /// Files that the runner could not pack. Set at the completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<LeftOut>,
 }
@@ -150,7 +150,7 @@ pub struct Artifact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     pub files: Vec<LeftOutFile>,
-    /// How many more files there are.
+    /// The number of other files.
     #[serde(default)]
     pub more: u64,
 }

@@ -1,4 +1,4 @@
-//! The whole table of states and events, and what an event does to an execution.
+//! The complete table of states and events, and the effect of an event on a run.
 
 use std::collections::BTreeMap;
 
@@ -113,8 +113,8 @@ fn events() -> [JobEvent; 10] {
 }
 
 #[test]
-fn every_event_in_every_state() {
-    // One row for each state, one column for each event; `-` is refused.
+fn each_event_has_its_effect_in_each_state() {
+    // One row per state, one column per event; `-` means refused.
     const SCHEDULED: [&str; 10] = [
         "running",
         "skipped",
@@ -165,7 +165,7 @@ fn a_state_is_terminal_exactly_when_it_has_an_end() {
 }
 
 #[test]
-fn a_step_that_still_runs_is_stopped_with_its_job() {
+fn a_running_step_is_stopped_with_its_job() {
     for event in [
         JobEvent::Lost(end()),
         JobEvent::TimedOut(end()),

@@ -1,13 +1,13 @@
-//! A set of the first two bytes of all patterns. One check per byte skips nearly all text, several times as fast as the
-//! automaton.
+//! The set of the first two bytes of all patterns. One check per byte skips nearly all text, and is several times as
+//! fast as the automaton.
 
 use std::collections::BTreeSet;
 
-/// One bit for each pair of bytes.
+/// One bit per pair of bytes.
 pub(super) struct Beginnings(Box<[u64]>);
 
 impl Beginnings {
-    /// The beginnings of patterns of two bytes or more.
+    /// The beginnings of all patterns of at least two bytes.
     pub(super) fn of(patterns: &BTreeSet<Vec<u8>>) -> Self {
         let mut pairs = vec![0; (1 << 16) / 64];
         for pattern in patterns {
@@ -19,7 +19,7 @@ impl Beginnings {
         Self(pairs.into())
     }
 
-    /// The first place where a pattern may begin. A pattern may always begin at the last byte.
+    /// The first position where a pattern may begin. The last byte is always such a position.
     pub(super) fn find(&self, text: &[u8]) -> usize {
         text.windows(2)
             .position(|pair| {

@@ -1,4 +1,4 @@
-//! Which encodings of a secret a masker hides. The check asks the masker itself, so it agrees with what a log shows.
+//! Checks which encodings of a secret a masker hides. The check runs the masker itself, so it agrees with the logs.
 
 use std::ops::Range;
 
@@ -13,20 +13,20 @@ use crate::sealing::SecretValue;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncodingCheck {
     pub encoding: &'static str,
-    /// Why it is not hidden. None if it is.
+    /// Why it is not hidden. None if it is hidden.
     pub missed: Option<Missed>,
 }
 
 /// Why an encoding of a secret is not hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missed {
-    /// A line of it is so short that it occurs in other text.
+    /// A line of it is so short that it occurs in other texts.
     TooShort,
     /// The masker does not recognise this encoding.
     NotRecognised,
 }
 
-/// A text, and the range of bytes that shows the secret.
+/// A text, and the range of bytes that reveals the secret.
 struct Sample {
     text: String,
     secret: Range<usize>,
@@ -41,7 +41,7 @@ impl Sample {
 
 type Encode = fn(&str) -> Vec<Sample>;
 
-/// Encodings that the masker recognises. Only a line that is too short escapes it.
+/// Encodings that the masker recognises. Only a line that is too short is not hidden.
 const RECOGNISED: [(&str, Encode); 13] = [
     ("plain", |text| one(text.to_owned())),
     ("lines", lines),
@@ -65,8 +65,7 @@ const RECOGNISED: [(&str, Encode); 13] = [
     ("hex_upper", |text| one(hex(text.as_bytes()).to_uppercase())),
 ];
 
-/// Common encodings that the masker does not recognise. A value that such an encoding does not change is still
-/// hidden.
+/// Common encodings that the masker does not recognise. A value that is unchanged by such an encoding is still hidden.
 const OTHERS: [(&str, Encode); 4] = [
     ("html", |text| one(html(text))),
     ("hex_spaced", |text| {
@@ -80,10 +79,10 @@ const OTHERS: [(&str, Encode); 4] = [
     ("reversed", |text| one(text.chars().rev().collect())),
 ];
 
-/// Asks a masker of only this secret about each encoding. The answer contains nothing of the value.
+/// Runs a masker of only this secret on each encoding. The answer contains no part of the value.
 pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, MaskerError> {
     let masker = Masker::new([value.reveal()])?;
-    // A line end around a secret is not secret.
+    // The masker ignores line ends around a secret.
     let text = value.reveal().trim_matches(['\n', '\r']);
     let check = |(encoding, encode): (&'static str, Encode), why| {
         let is_hidden = encode(text).iter().all(|sample| masker.hides(sample));
@@ -96,7 +95,7 @@ pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, Masker
 }
 
 impl Masker {
-    /// True if nothing of the secret in the sample is left, except characters that it shares with its surroundings.
+    /// True if the output has no part of the secret, except characters that it shares with its surroundings.
     fn hides(&self, sample: &Sample) -> bool {
         let Sample { text, secret } = sample;
         let masked = self.mask(text).into_bytes();
@@ -127,7 +126,7 @@ fn padded_base64(bytes: &[u8]) -> String {
     text + &"=".repeat(padding)
 }
 
-/// Base64 of a longer text, with the secret at each of the three places within a group.
+/// Base64 of a longer text, with the secret at each of the three positions within a group.
 fn base64_inside(text: &str) -> Vec<Sample> {
     let before = ["", "u", "u:"].into_iter();
     before
@@ -135,7 +134,7 @@ fn base64_inside(text: &str) -> Vec<Sample> {
             let end = before.len() + text.len();
             Sample {
                 text: padded_base64(format!("{before}{text}@host").as_bytes()),
-                // The characters at the edges also hold bits of the neighbours.
+                // The characters at the edges also contain bits of the neighbours.
                 secret: (before.len() * 8).div_ceil(6)..end * 8 / 6,
             }
         })
@@ -189,7 +188,7 @@ mod tests {
     ];
 
     #[test]
-    fn an_ordinary_secret_is_hidden_in_every_encoding_that_is_recognised() {
+    fn an_ordinary_secret_is_hidden_in_every_recognised_encoding() {
         assert_eq!(missed("correct horse: battery/staple\n"), ALWAYS);
         let html = ("html", Missed::NotRecognised);
         assert_eq!(missed("it's <a> \"b\" & ✓")[0], html);
@@ -200,17 +199,17 @@ mod tests {
     fn short_lines_are_reported() {
         let short = |encoding| (encoding, Missed::TooShort);
         assert_eq!(missed("{\n  \"key\": 1\n}")[0], short("lines"));
-        // 80 characters of base64: a line of 76, and a rest that is too short.
+        // 80 characters of base64: a line of 76, and a last line that is too short.
         assert_eq!(missed(&"k3y".repeat(20))[0], short("base64_lines"));
     }
 
     #[test]
-    fn an_encoding_that_changes_nothing_is_hidden() {
+    fn an_encoding_that_does_not_change_the_value_is_hidden() {
         assert!(!missed("abcba").contains(&("reversed", Missed::NotRecognised)));
     }
 
     proptest! {
-        /// Whatever a line holds, the masker hides each encoding that it recognises.
+        /// The masker hides each recognised encoding of every line.
         #[test]
         fn a_line_is_hidden_in_every_recognised_encoding(value in "[ -~äß✓😀]{3,30}") {
             prop_assume!(value.trim().chars().count() >= 3);

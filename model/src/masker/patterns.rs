@@ -8,16 +8,16 @@ use crate::limits::{BASE64_LINES, BASE64_REST_CHARS, SECRET_CHARS};
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Characters that URL encoders keep, apart from letters and digits: RFC 3986, the same for whole paths, JavaScript,
-/// forms.
+/// Characters that URL encoders keep in addition to letters and digits: RFC 3986, RFC 3986 for whole paths, JavaScript,
+/// and forms.
 const URL_PLAIN: [&str; 4] = ["-_.~", "-_.~/", "-_.~!*'()", "-_.*"];
 
-/// A single quote within a shell's single quotes, as people and as Python's `shlex.quote` write it.
+/// A single quote within a shell's single quotes, as written by people and by Python's `shlex.quote`.
 const QUOTES: [&str; 2] = [r"'\''", r#"'"'"'"#];
 
 /// Adds every form of a secret that is long enough to be distinguished from other text.
 pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
-    // A line end around a secret is not secret, and a pattern that begins with one would keep back every line.
+    // Line ends around a secret are ignored. If a pattern began with a line end, the end of every line would be kept.
     let whole = secret.trim_matches(['\n', '\r']);
     let lines = whole.split(['\n', '\r']).map(str::trim);
     for text in lines.chain([whole]) {
@@ -81,9 +81,8 @@ fn hexadecimal(text: &str) -> [String; 2] {
     [lower.to_uppercase(), lower]
 }
 
-/// The characters of base64 that depend only on the text, for each of the three places in a group where it may begin,
-/// in both alphabets; the same for a text at the end, with and without padding; and the lines that programs break it
-/// into.
+/// The characters of base64 that depend only on the text, for each of the three positions in a group where it may begin, in
+/// both alphabets; the same for a text at the end, with and without padding; and the lines into which programs break it.
 fn base64s(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for before in 0..3_usize {
@@ -108,7 +107,7 @@ fn base64s(text: &str) -> Vec<String> {
     forms
 }
 
-/// Lines of this length, if there is more than one.
+/// The lines of this length. Empty if there is only one line.
 fn broken(form: &str, line: usize) -> Vec<String> {
     if form.len() <= line {
         return Vec::new();
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_rfc_4648() {
+    fn base64_follows_rfc_4648() {
         for (bytes, text) in [
             ("", ""),
             ("f", "Zg"),
@@ -153,9 +152,9 @@ mod tests {
         }
     }
 
-    /// Whatever stands around a text, its base64 contains one of the forms.
+    /// For any surrounding text, the base64 contains one of the forms.
     #[test]
-    fn every_place_within_a_group_is_covered() {
+    fn every_position_within_a_group_is_covered() {
         let forms = base64s("hunter2?>");
         for before in ["", "a", "ab", "abc", "Bearer "] {
             for after in ["", "z", "zy", "zyx"] {

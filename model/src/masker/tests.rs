@@ -1,4 +1,5 @@
-//! What is promised of a masker: nothing of a secret gets out, nothing else is lost, and pieces do not matter.
+//! The promises of a masker: no part of a secret is shown, no other text is lost, and the cut into pieces does not
+//! matter.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -20,7 +21,7 @@ fn streamed(masker: &Masker, pieces: &[&[u8]]) -> String {
 }
 
 #[test]
-fn secrets_are_hidden_and_other_text_is_left_alone() {
+fn secrets_are_hidden_and_other_text_is_unchanged() {
     let check = |secrets: &[&str], text: &str, expected: &str| {
         assert_eq!(
             masker(secrets).mask(text),
@@ -71,7 +72,7 @@ fn base64_in_lines_is_hidden() {
 }
 
 #[test]
-fn a_stream_keeps_back_only_what_may_begin_a_secret() {
+fn a_stream_keeps_only_possible_beginnings_of_secrets() {
     let masker = masker(&["hunter2", "first\nsecond"]);
     let (mut out, mut stream) = (Vec::new(), masker.stream());
     let mut push = |piece: &str| {
@@ -90,7 +91,7 @@ fn a_stream_keeps_back_only_what_may_begin_a_secret() {
 }
 
 #[test]
-fn nothing_shows_what_is_masked() {
+fn debug_output_shows_no_secret() {
     let masker = masker(&["hunter2"]);
     let mut stream = masker.stream();
     stream.push(b"hunter", &mut Vec::new());
@@ -99,7 +100,7 @@ fn nothing_shows_what_is_masked() {
 }
 
 #[test]
-fn a_large_set_of_secrets_is_taken() {
+fn a_large_set_of_secrets_is_accepted() {
     let secrets: Vec<String> = (0..100_u32)
         .map(|number| format!("{number:03}-{}", "s3cr3t/".repeat(20)))
         .collect();
@@ -107,7 +108,7 @@ fn a_large_set_of_secrets_is_taken() {
     assert_eq!(masker.mask(&secrets.concat()), "***");
 }
 
-/// Every byte of an occurrence of a pattern, found one by one.
+/// Hides every byte of every occurrence of a pattern, found one by one.
 fn naive(patterns: &BTreeSet<Vec<u8>>, text: &[u8]) -> Vec<u8> {
     let mut is_hidden = vec![false; text.len()];
     for pattern in patterns {
@@ -129,7 +130,7 @@ fn naive(patterns: &BTreeSet<Vec<u8>>, text: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn pieces_do_not_matter_and_no_secret_gets_out() {
+fn the_cut_into_pieces_does_not_matter_and_no_secret_is_shown() {
     let config = Config {
         cases: 128,
         failure_persistence: None,
@@ -137,7 +138,7 @@ fn pieces_do_not_matter_and_no_secret_gets_out() {
     };
     let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, random);
-    // Few letters, so that secrets overlap, begin and contain one another.
+    // Few letters, so that secrets overlap and contain each other.
     let secret = "[abc\n]{3,7}";
     let scene = (
         prop::collection::vec(secret, 1..4),

@@ -1,4 +1,4 @@
-//! Turns, labels, age, and jobs nobody is to run.
+//! Turns, labels, age, and jobs that must not be offered.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::decide::Retire;
 use crate::testing::{NIGHTLY, TestWorld};
 
-/// Offers until nothing is left; names the workflows in the order of their turns.
+/// Offers jobs until none is left. Returns them in the order of the turns.
 fn offered(test: &TestWorld, labels: &[&str]) -> Vec<(WorkflowId, JobId)> {
     let abilities = Abilities::labelled(labels);
     let mut turns = Turns::default();
@@ -27,7 +27,7 @@ fn offered(test: &TestWorld, labels: &[&str]) -> Vec<(WorkflowId, JobId)> {
 }
 
 #[test]
-fn workflows_take_turns_and_each_gives_its_oldest_job() {
+fn workflows_take_turns_and_offer_their_oldest_job_first() {
     let mut test = TestWorld::new();
     let (busy, quiet) = (test.push("busy", NIGHTLY), test.push("quiet", NIGHTLY));
     let order = [busy, busy, busy, quiet, quiet];
@@ -59,18 +59,18 @@ fn jobs_that_need_other_labels_are_not_visited() {
         test.dispatch(workflow, "strict", json!({"target": "x"}))
             .unwrap();
     }
-    let looked_at = std::cell::Cell::new(0);
+    let visited = std::cell::Cell::new(0);
     let none = next_job(
         &test.world,
         &Abilities::default(),
         &Turns::default(),
         test.now,
         |_| {
-            looked_at.set(looked_at.get() + 1);
+            visited.set(visited.get() + 1);
             false
         },
     );
-    assert_eq!((none, looked_at.get()), (None, 0));
+    assert_eq!((none, visited.get()), (None, 0));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn running_jobs_and_orphans_are_not_offered() {
 }
 
 #[test]
-fn turns_forget_workflows_that_have_nothing_waiting() {
+fn turns_forget_workflows_without_waiting_jobs() {
     let mut test = TestWorld::new();
     let waiting = test.push("nightly", NIGHTLY);
     test.dispatch(waiting, "probe", json!({})).unwrap();

@@ -1,4 +1,4 @@
-//! Plans as data: what runs and what a tip has, and what is done about it.
+//! Plans as data: the active workflows, the files of a tip, and the planned changes.
 
 mod files;
 
@@ -27,7 +27,7 @@ fn configure(test: &mut TestWorld, folder: &str) {
     test.run(source).unwrap();
 }
 
-/// A file of a tip: path and what it says; `same` stands for an unchanged text, `bad` for an invalid one.
+/// A file of a tip: path and content. `same` means an unchanged text, `bad` and `worse` an invalid text.
 type File<'a> = (&'a str, &'a str);
 
 fn desired(commit: &str, files: &[File<'_>]) -> DesiredTip {
@@ -99,7 +99,7 @@ fn apply(test: &mut TestWorld, tip: DesiredTip) {
     test.run(record).unwrap();
 }
 
-/// What is planned for `after` when `before` is what runs.
+/// Checks the plan for the tip `after` when the tip `before` is active.
 fn check(before: &[File<'_>], after: &[File<'_>], verdicts: &[(&str, &str)], stale: &[&str]) {
     let mut test = new_test();
     apply(&mut test, desired("a", before));
@@ -127,7 +127,7 @@ fn check(before: &[File<'_>], after: &[File<'_>], verdicts: &[(&str, &str)], sta
 }
 
 #[test]
-fn each_file_is_planned_on_its_own() {
+fn each_file_is_planned_separately() {
     let activated = |file| (file, "activated");
     let invalid = |file| (file, "invalid");
     let retired = |file| (file, "retired");
@@ -150,14 +150,14 @@ fn each_file_is_planned_on_its_own() {
         &[invalid("a.yaml")],
         &["a.yaml"],
     );
-    // An invalid file never stops a valid one.
+    // An invalid file never affects a valid file.
     check(
         &[("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)],
         &[("a.yaml", "bad"), ("b.yaml", changed), ("c.yaml", "bad")],
         &[invalid("a.yaml"), activated("b.yaml"), invalid("c.yaml")],
         &["a.yaml", "c.yaml"],
     );
-    // A new extension is no removal, and two files of one name retire nothing.
+    // A new extension is not a removal, and two files with the same name retire nothing.
     check(
         &[("a.yaml", NIGHTLY)],
         &[("a.yml", changed)],
@@ -170,7 +170,7 @@ fn each_file_is_planned_on_its_own() {
         &[invalid("a.yaml"), invalid("a.yml")],
         &["a.yaml", "a.yml"],
     );
-    // What is invalid in the same way as before is listed and no news; in another way it is.
+    // A file with the same problem as before is listed without a verdict; with another problem it gets a verdict.
     check(&[("a.yaml", "bad")], &[("a.yaml", "bad")], &[], &["a.yaml"]);
     check(
         &[("a.yaml", "bad")],
@@ -188,7 +188,7 @@ fn each_file_is_planned_on_its_own() {
 }
 
 #[test]
-fn nothing_is_left_to_do_after_a_plan_was_applied() {
+fn the_plan_is_empty_after_it_was_applied() {
     let mut test = new_test();
     apply(
         &mut test,
@@ -208,7 +208,7 @@ fn nothing_is_left_to_do_after_a_plan_was_applied() {
 }
 
 #[test]
-fn a_stale_file_remembers_since_when() {
+fn a_stale_file_keeps_the_time_since_it_is_invalid() {
     let mut test = new_test();
     let began = test.now;
     apply(&mut test, desired("a", &[("a.yaml", "bad")]));
@@ -241,7 +241,6 @@ fn an_unreadable_folder_retires_nothing_and_keeps_stale_files() {
     assert_eq!(active(&test), ["a"]);
 }
 
-/// The names of the active workflows.
 fn active(test: &TestWorld) -> Vec<String> {
     let source = source();
     let records = test.world.workflow_records(&source);
@@ -271,7 +270,7 @@ fn a_tip_without_the_folder_has_no_workflows() {
 }
 
 #[test]
-fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_approved() {
+fn a_tip_that_retires_all_workflows_needs_an_approval() {
     let two = [("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)];
     let commit_of = |test: &TestWorld, name: &str| {
         let record = test
@@ -287,9 +286,9 @@ fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_appro
         assert_eq!(
             commit_of(&test, "a"),
             "1",
-            "jobs get the files of what is active"
+            "jobs get the files of the active revision"
         );
-        // What is read again is held again, and a revert ends it.
+        // The same tip is held again when it is read again, and a revert ends the hold.
         assert!(planned(&test, gone.clone()).activate.is_empty());
         let same = [("a.yaml", "same"), ("b.yaml", "same")];
         apply(&mut test, desired("3", &same));
@@ -307,7 +306,7 @@ fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_appro
             commit: "4".to_owned(),
         };
         test.run(approve).unwrap();
-        // An approval is for its commit alone.
+        // An approval is only valid for its commit.
         assert!(planned(&test, gone.clone()).retire.is_empty());
         let plan = planned(
             &test,
@@ -325,7 +324,7 @@ fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_appro
             assert_eq!(commit_of(&test, "c"), "4", "before the tip is recorded");
         }
     }
-    // All but one may go at once.
+    // All workflows except one can be removed without an approval.
     let mut test = new_test();
     apply(&mut test, desired("1", &two));
     apply(&mut test, desired("2", &[("a.yaml", "bad")]));
@@ -335,7 +334,7 @@ fn a_tip_that_retires_all_of_several_workflows_changes_nothing_until_it_is_appro
 }
 
 #[test]
-fn another_folder_retires_nothing_until_that_is_approved() {
+fn retiring_workflows_by_another_folder_needs_an_approval() {
     let mut test = new_test();
     let two = [("a.yaml", NIGHTLY), ("b.yaml", NIGHTLY)];
     apply(&mut test, desired("1", &two));
@@ -359,7 +358,7 @@ fn another_folder_retires_nothing_until_that_is_approved() {
         message.starts_with("1 workflow is not in the new path `flows` and would retire (b);"),
         "{message}"
     );
-    // Where nothing would go, another folder is only another folder.
+    // If no workflow would be retired, another folder needs no approval.
     apply(&mut test, moved(&["a", "b"]));
     assert_eq!(active(&test), ["a", "b"]);
     apply(&mut test, moved(&["a"]));

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Every reason once. A match, so that a new one asks for its place here.
+/// Every reason once. The match has no wildcard, so that a new reason must be added here.
 fn all() -> impl Iterator<Item = Reason> {
     let text = || "x".to_owned();
     let successor = move |reason: Option<&Reason>| {
@@ -119,7 +119,7 @@ fn the_code_is_the_serialised_tag() {
         assert_eq!(json["code"], reason.code());
         assert!(
             codes.insert(reason.code()),
-            "{} stands for two",
+            "two reasons have the code {}",
             reason.code()
         );
         assert!(!reason.to_string().is_empty());
@@ -157,7 +157,7 @@ fn only_files_with_a_valid_version_are_reported_as_active() {
 }
 
 #[test]
-fn a_record_of_an_older_version_reads_unchanged() {
+fn a_record_of_an_older_version_can_be_read() {
     let stored = r#"{"code":"files_invalid","invalid":1,"files":2}"#;
     let reason: Reason = serde_json::from_str(stored).unwrap();
     assert_eq!(

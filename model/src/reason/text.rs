@@ -1,4 +1,4 @@
-//! The sentences that reasons are shown as.
+//! The sentences that show reasons.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ impl fmt::Display for Reason {
                 exit_code: None,
             } => write!(f, "step {} failed", u64::from(*step) + 1),
             Self::ArtifactFailed { message } => write!(f, "an artifact failed: {message}"),
-            // The runner says which value it was.
+            // The runner's message contains the name of the value.
             Self::EnvFailed { message } => f.write_str(message),
             Self::CheckoutFailed { message } => {
                 write!(

@@ -1,4 +1,4 @@
-//! Which job is removed next: the oldest over all scans of a workflow.
+//! Chooses the job that is removed next: the oldest of all scans of a workflow.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ pub type Backlog = VecDeque<Candidate>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     pub job: FinishedJob,
-    /// Where its line ends. None if it is a job that was passed over.
+    /// The end of its history line. None if the job had to stay in an earlier pass.
     pub end: Option<Position>,
 }
 
-/// What a policy removes next.
+/// The job that a policy removes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// The first job of the backlog with this index.
     Job(usize),
-    /// Nothing now. If no other job ends before, the next job becomes too old at this time.
+    /// No job now. Unless other jobs end before, the next job becomes too old at this time.
     Nothing(Option<Timestamp>),
 }
 
-/// Chooses what is removed next. A backlog may only be empty if its scan has no more jobs.
+/// Chooses the next job to remove. A backlog may only be empty if its scan has no more jobs.
 pub fn next(policy: &RetentionPolicy, now: Timestamp, stock: Stock, backlogs: &[Backlog]) -> Next {
     let firsts = backlogs.iter().enumerate().filter_map(|(number, backlog)| {
         let age = (first_ended(backlog, now)?, backlog.front()?.job.id);
@@ -42,8 +42,8 @@ pub fn next(policy: &RetentionPolicy, now: Timestamp, stock: Stock, backlogs: &[
     }
 }
 
-/// When the first job ended. A wrong clock may have recorded an impossible time. Jobs are in the order of their ends,
-/// and a job cannot end before it was created.
+/// When the first job ended. If the recorded time is impossible because of a wrong clock, it is estimated: jobs are in
+/// the order of their ends, and a job cannot end before it was created.
 fn first_ended(backlog: &Backlog, now: Timestamp) -> Option<Timestamp> {
     let first = &backlog.front()?.job;
     let mut times = backlog.iter().map(|it| it.job.finished_at);

@@ -1,4 +1,4 @@
-//! How much of a workflow's past is kept.
+//! How many finished jobs of a workflow are kept.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ impl RetentionPolicy {
         self.jobs.is_none() && self.age.is_none() && self.bytes.is_none()
     }
 
-    /// True if there is more than the policy keeps.
+    /// True if the stock is larger than the policy allows.
     pub fn is_exceeded_by(&self, stock: Stock) -> bool {
         self.jobs.is_some_and(|jobs| stock.jobs > jobs)
             || self.bytes.is_some_and(|bytes| stock.bytes > bytes)
@@ -45,7 +45,7 @@ impl RetentionSettings {
         own.unwrap_or(self.default)
     }
 
-    /// True if nothing is ever removed.
+    /// True if no job is ever removed.
     pub fn keep_everything(&self) -> bool {
         let mut all = self.workflows.values().chain([&self.default]);
         all.all(RetentionPolicy::keeps_everything)

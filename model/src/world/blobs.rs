@@ -1,4 +1,4 @@
-//! What decisions need of blobs: the usage of each project, links, and blobs that expire.
+//! The data about blobs that decisions need: the usage of each project, links, and blobs that expire.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -64,13 +64,13 @@ impl World {
         counted.map_or_else(|| BlobUsage::none(project), |usage| BlobUsage::clone(usage))
     }
 
-    /// True if there is a blob that has expired at `now`.
+    /// True if the blob exists and has expired at `now`.
     pub fn is_blob_over(&self, project: ProjectId, path: &BlobPath, now: Timestamp) -> bool {
         let expiring = self.blobs.expiring.get(&(project, path.clone()));
         expiring.is_some_and(|blob| blob.is_over(now))
     }
 
-    /// All links to blobs, also expired ones.
+    /// All links to blobs, including expired links.
     pub fn blob_links(&self) -> impl Iterator<Item = &Arc<BlobLink>> {
         self.blobs.links.values()
     }

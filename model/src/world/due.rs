@@ -1,4 +1,4 @@
-//! Which triggers can make a job now, and since when they are active.
+//! The triggers that can create a job now, and the times since which they are active.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::revision::{ActiveWorkflow, WorkflowRecord, WorkflowStatus};
 use crate::{ArmedExpr, Order, ScanKey, Timestamp};
 
 impl World {
-    /// Scans whose schedule has a due slot that no job blocks.
+    /// Scans whose schedule has a due slot, if no job prevents a new job.
     pub fn due(&self, now: Timestamp) -> Vec<ScanKey> {
         self.triggers
             .by_time
@@ -21,7 +21,7 @@ impl World {
             .collect()
     }
 
-    /// The first slot of any schedule after `now`.
+    /// The first slot of all schedules after `now`.
     pub fn next_slot(&self, now: Timestamp) -> Option<Timestamp> {
         let later = self.triggers.by_time.iter().find(|(slot, _)| *slot > now);
         later.map(|(slot, _)| *slot)
@@ -35,7 +35,7 @@ impl World {
             .map(|(slot, scan)| (*slot, scan))
     }
 
-    /// The next slot of a scan's schedule. A due slot may wait for a job to end.
+    /// The next slot of a scan's schedule. A due slot may wait for the end of a job.
     pub fn next_slot_of(&self, scan: &ScanKey) -> Option<Timestamp> {
         self.triggers.next.get(scan).copied()
     }
@@ -52,8 +52,7 @@ impl World {
         self.triggers.cursors.get(scan).copied()
     }
 
-    /// Scans that no job blocks and whose expression has not been evaluated for a success, a failure or an
-    /// activation.
+    /// Scans whose expression was not yet evaluated for a success, a failure or an activation, if no job prevents a new job.
     pub fn unseen(&self) -> Vec<ScanKey> {
         self.triggers
             .unseen
@@ -70,7 +69,7 @@ impl World {
     }
 
     /// True if a job of the scan must end before its trigger is checked. A dispatched job is never replaced. The
-    /// trigger of a suspended scan makes no job, so nothing blocks it.
+    /// trigger of a suspended scan creates no job, so no job prevents its check.
     fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
         if self.suspension(scan).is_some() {
             return false;
@@ -96,11 +95,11 @@ impl World {
     pub(crate) fn cursor(&self, scan: &ScanKey) -> Option<Timestamp> {
         let record = self.workflow_record(scan.workflow)?;
         let since = record.armed.get(&scan.scan)?.cron.as_ref()?.since;
-        let looked_at = self.head(scan).and_then(|head| head.cron_cursor);
-        Some(looked_at.map_or(since, |looked_at| looked_at.max(since)))
+        let cursor = self.head(scan).and_then(|head| head.cron_cursor);
+        Some(cursor.map_or(since, |cursor| cursor.max(since)))
     }
 
-    /// From here a resumed scan catches up with the slots that its suspension passed over.
+    /// The time from which a resumed scan checks the slots of its suspension again.
     pub(crate) fn passed_slots(&self, scan: &ScanKey) -> Option<Timestamp> {
         if self.suspension(scan).is_some() {
             return None;
@@ -111,8 +110,8 @@ impl World {
         Some(passed.max(since))
     }
 
-    /// A scan's expression is evaluated for successes up to here in the order of decisions. After a suspension,
-    /// successes that it passed over are unseen.
+    /// The position in the order of decisions up to which a scan's expression was evaluated. After a suspension, its
+    /// successes count as not evaluated.
     pub(crate) fn considered(&self, scan: &ScanKey) -> Order {
         let armed = self.armed_expression(scan).map(|armed| armed.since);
         self.evaluated(scan).max(armed).unwrap_or(Order::START)
@@ -120,9 +119,10 @@ impl World {
 
     /// True if a scan's expression must be evaluated once because of an activation.
     pub(crate) fn owes_evaluation(&self, scan: &ScanKey) -> bool {
-        let look = self.armed_expression(scan).and_then(|armed| armed.look);
-        // If a suspension passed over the activation, `evaluated` is at the activation itself.
-        look.is_some_and(|look| self.evaluated(scan).is_none_or(|order| order <= look))
+        let activation = self.armed_expression(scan).and_then(|armed| armed.look);
+        // If the activation was during a suspension, `evaluated` is the position of the activation.
+        activation
+            .is_some_and(|activation| self.evaluated(scan).is_none_or(|order| order <= activation))
     }
 
     /// When the scan's expression was last evaluated, according to its head.
@@ -151,8 +151,8 @@ impl World {
         }
     }
 
-    /// Updates the index of the triggers that depend on a head: the scan's own, and expressions that its successes
-    /// trigger.
+    /// Updates the index of the triggers that depend on a head: the scan's own triggers, and expressions that its
+    /// successes trigger.
     pub(super) fn index_triggers(&mut self, scan: &ScanKey) {
         let Some(workflow) = self.workflow(scan.workflow) else {
             return;

@@ -1,12 +1,13 @@
-//! When live records expire: tokens, sessions, running jobs, stored requests and links; and when retries are due.
+//! The expiry times of live records: tokens, sessions, running jobs, stored requests and links; and the times when
+//! retries are due.
 //!
-//! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump
-//! is accepted, the world's time and its expiry times move together. So no period changes its length, and the stored
-//! times fit the clock that the next process reads.
+//! Expiry times are in the world's own time: the wall clock without its jumps since the process started. When a jump is
+//! accepted, the world's time and its expiry times move together. So no period changes its length, and the stored times
+//! fit the clock that the next process reads.
 //!
-//! Loaded expiry times belong to the world's time if the record of a jump knows the clock that set them: then their
-//! offset is known, and they are moved at once. All others stay: an earlier process set them by its own clock, and an
-//! operator who corrects a wrong clock wants them unchanged.
+//! Loaded expiry times belong to the world's time if the record of a jump contains the clock that set them. Then their
+//! offset is known, and they are moved at once. Other loaded times do not move: an earlier process set them by its own
+//! clock, and an operator who corrects a wrong clock wants them unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -22,29 +23,29 @@ use crate::runner::Session;
 use crate::token::Token;
 use crate::{Holder, JobId, Timestamp};
 
-/// The clocks by which expiry times are set.
+/// The clocks by which expiry times were set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ends {
-    /// How far the world's time is ahead of the steady clock.
+    /// The difference between the world's time and the steady clock.
     followed: TimeDelta,
     /// The number of the clock of the world's time.
     clock: u64,
-    /// Earlier clocks that set stored expiry times, and how far each is behind the world's time.
+    /// Earlier clocks that set stored expiry times, and how far each of them is behind the world's time.
     earlier: BTreeMap<u64, TimeDelta>,
-    /// Records whose expiry times were set by an unknown clock of an earlier process, and its number.
+    /// Records whose expiry times were set by an unknown clock of an earlier process, with the number of this clock.
     loaded: HashMap<Holder, u64>,
     /// The record on disk.
     noted: Option<Arc<Clocks>>,
 }
 
 impl World {
-    /// The world's time. Expiry times are set in it and compared with it. `steady` is the clock that nobody can set.
+    /// The world's time. Expiry times are set and compared in this time. `steady` is the clock that cannot be set.
     pub fn time(&self, steady: Timestamp) -> Timestamp {
         moved(steady, self.ends.followed)
     }
 
-    /// Call this once all live records are loaded, with the wall clock and the clocks that set their expiry times.
-    /// Expiry times of known clocks are moved to the world's time. The others stay until they are set again.
+    /// Call this when all live records are loaded, with the wall clock and the clocks that set their expiry times.
+    /// Expiry times of known clocks are moved to the world's time. The others do not move until they are set again.
     pub fn finish_loading(&mut self, now: Timestamp, mut set_by: HashMap<Holder, u64>) {
         if let Some(clocks) = self.ends.noted.clone() {
             let continued = clocks.continued_by(now);
@@ -102,8 +103,8 @@ impl World {
         }
     }
 
-    /// The number of the clock that set the expiry times in a change that is about to be applied. None if there are
-    /// no such times.
+    /// The number of the clock that set the expiry times in a change that is about to be applied. None if the change
+    /// has no expiry times.
     pub fn clock_of(&self, change: &Change) -> Option<u64> {
         let holder = Holder::of(change)?;
         let before = self.ends.loaded.get(&holder);
@@ -111,12 +112,12 @@ impl World {
         Some(before.copied().unwrap_or(self.ends.clock))
     }
 
-    /// The record of a jump that stored expiry times have not followed.
+    /// The record of a jump that the stored expiry times do not follow yet.
     pub const fn clocks(&self) -> Option<&Arc<Clocks>> {
         self.ends.noted.as_ref()
     }
 
-    /// True if the disk has recorded recently how far the wall clock is ahead of the world's time.
+    /// True if the difference between the wall clock and the world's time was recently recorded on disk.
     pub fn is_noted(&self, wall: Timestamp, time: Timestamp) -> bool {
         let Some(clocks) = &self.ends.noted else {
             return (wall - time).abs() < CLOCK_LAG;
@@ -152,7 +153,7 @@ impl World {
         clocks
     }
 
-    /// Takes the new record of the clocks. Without a record, the current clock has set every stored expiry time.
+    /// Stores the new record of the clocks. Without a record, the current clock has set all stored expiry times.
     pub(super) fn note_clocks(&mut self, clocks: Option<Arc<Clocks>>) {
         let readings = clocks.as_ref().map(|clocks| &clocks.readings);
         let is_known = |number: &u64| readings.is_some_and(|them| them.contains_key(number));
@@ -160,7 +161,7 @@ impl World {
         self.ends.noted = clocks;
     }
 
-    /// Moves the world's time and its expiry times. From now on another clock sets them.
+    /// Moves the world's time and its expiry times. From now on, a new clock sets them.
     pub(super) fn follow_clock(&mut self, by: TimeDelta) {
         let Ends {
             followed,
@@ -179,7 +180,7 @@ impl World {
         self.ends.loaded = loaded;
     }
 
-    /// Notes that a change sets new expiry times for a loaded record.
+    /// Records that a change sets new expiry times for a loaded record.
     pub(super) fn note_new_ends(&mut self, change: &Change) {
         if !self.ends.loaded.is_empty()
             && let Some(holder) = Holder::of(change)
@@ -189,7 +190,7 @@ impl World {
         }
     }
 
-    /// True if a change sets new expiry times. For example, a note of a token's use does not.
+    /// True if a change sets new expiry times. For example, recording a token's use does not.
     fn has_new_ends(&self, holder: &Holder, change: &Change) -> bool {
         let before = self.as_it_is(holder);
         let before = before.and_then(|before| expiry_times(&before));
@@ -258,13 +259,13 @@ impl World {
 }
 
 impl Holder {
-    /// The holder whose record a change is. None if the record does not expire.
+    /// The holder whose record is in a change. None if the record does not expire.
     pub fn of(change: &Change) -> Option<Self> {
         expiry_times(change).map(|(holder, _)| holder)
     }
 }
 
-/// The holder whose record a change is, and its expiry times.
+/// The holder whose record is in a change, and its expiry times.
 fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
     Some(match change {
         Change::Token(token) => {

@@ -19,16 +19,16 @@ pub(super) struct Jobs {
     /// The running jobs by the first deadline in their records.
     by_end: BTreeSet<(Timestamp, JobId)>,
     by_scan: HashMap<ScanKey, BTreeSet<JobId>>,
-    /// How many of a scan's jobs wait for a runner; never 0.
+    /// The number of jobs of a scan that wait for a runner; never 0.
     scheduled: HashMap<ScanKey, usize>,
     by_revision: HashMap<RevisionId, usize>,
     by_project: HashMap<ProjectId, usize>,
-    /// Only dispatched jobs.
+    /// Only for dispatched jobs.
     by_token: HashMap<TokenId, usize>,
 }
 
 impl Jobs {
-    /// Takes the job's new record. A finished job is removed.
+    /// Stores the job's new record. A finished job is removed.
     pub(super) fn apply(&mut self, job: &Arc<Job>, place: Place) {
         let before = if job.state.is_terminal() {
             self.by_id.remove(&job.id)
@@ -83,7 +83,7 @@ impl Jobs {
         self.queue.delayed()
     }
 
-    /// Changes the time from which a waiting job may be offered.
+    /// Changes the time before which a waiting job may not be offered.
     pub(super) fn postpone(&mut self, id: JobId, change: impl Fn(Timestamp) -> Timestamp) {
         let Some(job) = self.by_id.get_mut(&id) else {
             return;
@@ -186,7 +186,7 @@ impl Jobs {
         self.by_token.get(&token).copied().unwrap_or(0)
     }
 
-    /// Whether an unfinished job needs this revision.
+    /// True if an unfinished job needs this revision.
     pub(super) fn uses(&self, revision: RevisionId) -> bool {
         self.by_revision.contains_key(&revision)
     }

@@ -1,4 +1,4 @@
-//! Reading the records of the world.
+//! Reads the records of the world.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl World {
                 workflow: scan.workflow,
                 scan: name,
             };
-            // A name may be used again: then these are two scans.
+            // If the name is used again, it belongs to another scan.
             let is_taken = self
                 .workflow(former.workflow)
                 .is_some_and(|workflow| workflow.scan(&former.scan).is_some());
@@ -87,7 +87,7 @@ impl World {
         found
     }
 
-    /// The scan that took over under a new name from a scan that no longer exists.
+    /// The renamed scan that has taken over from a scan that no longer exists.
     pub fn heir(&self, scan: &ScanKey) -> Option<ScanKey> {
         let workflow = self.workflow(scan.workflow)?;
         if workflow.scan(&scan.scan).is_some() {
@@ -101,12 +101,12 @@ impl World {
         scans.find(|other| self.former_names(other).contains(scan))
     }
 
-    /// The record of the jobs that were removed from a scan, if there is any.
+    /// The record of the jobs that were removed from a scan. None if no job was removed.
     pub fn retention(&self, scan: &ScanKey) -> Option<&Arc<Retention>> {
         self.retention.get(scan)
     }
 
-    /// The same, or a new record.
+    /// Like `retention`, but returns a new record if there is none.
     pub fn retention_or_new(&self, scan: &ScanKey) -> Arc<Retention> {
         let known = self.retention(scan).cloned();
         known.unwrap_or_else(|| Arc::new(Retention::new(scan.workflow, scan.scan.clone())))
@@ -120,12 +120,12 @@ impl World {
         }
     }
 
-    /// The stock of finished jobs of each workflow that had any.
+    /// The stock of finished jobs of each workflow that has had finished jobs.
     pub fn stocks(&self) -> &HashMap<WorkflowId, Stock> {
         &self.stocks
     }
 
-    /// The newest finished jobs of a scan, once they have been read.
+    /// The newest finished jobs of a scan, if they were read from the history.
     pub fn recent(&self, scan: &ScanKey) -> Option<&Arc<Recent>> {
         self.recent.get(scan)
     }
@@ -173,7 +173,7 @@ impl World {
         self.jobs.queue().offerable(abilities)
     }
 
-    /// Jobs older than `job` that may be offered at `time`, which is the world's, and whose needs `take` accepts.
+    /// Jobs older than `job` that may be offered at `time` (the world's time) and whose needs `take` accepts.
     pub(crate) fn older_waiting(
         &self,
         job: JobId,
@@ -183,7 +183,7 @@ impl World {
         self.jobs.queue().before(job, time, take)
     }
 
-    /// The delayed jobs that a runner with these abilities can take at `time`, which is the world's.
+    /// The delayed jobs that a runner with these abilities can take at `time` (the world's time).
     pub fn due_delayed(
         &self,
         abilities: &Abilities,
@@ -197,12 +197,12 @@ impl World {
         self.jobs.queue().next_delayed(time)
     }
 
-    /// Workflows that have a job waiting for a runner.
+    /// Workflows with jobs that wait for a runner.
     pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.jobs.queue().workflows()
     }
 
-    /// Waiting jobs whose scan is gone.
+    /// Waiting jobs whose scan was removed.
     pub fn orphans(&self) -> impl Iterator<Item = JobId> {
         self.jobs.queue().orphans()
     }
@@ -261,12 +261,12 @@ impl World {
         self.jobs.next_end(time)
     }
 
-    /// The newest job's id, or [`JobId::FIRST`] before any.
+    /// The id of the newest job, or [`JobId::FIRST`] if there was no job yet.
     pub fn latest_job(&self) -> JobId {
         self.latest_job.unwrap_or(JobId::FIRST)
     }
 
-    /// The newest place in the order of decisions in any record.
+    /// The newest position in the order of decisions in all records.
     pub fn latest_order(&self) -> Order {
         self.latest_order
     }
@@ -287,12 +287,12 @@ impl World {
         self.tokens.get(&id)
     }
 
-    /// The token with this secret, which may be its former one.
+    /// The token with this secret or former secret.
     pub fn token_of(&self, secret: &TokenHash) -> Option<&Arc<Token>> {
         self.token(*self.token_hashes.get(secret)?)
     }
 
-    /// All browser sessions, also ended ones.
+    /// All browser sessions, including ended sessions.
     pub fn sessions(&self) -> impl Iterator<Item = &Arc<BrowserSession>> {
         self.sessions.values()
     }

@@ -1,21 +1,21 @@
-//! Waiting jobs, by what they need of a runner. An offer skips jobs that the runner cannot take.
+//! Waiting jobs, grouped by the abilities that they need. An offer skips jobs that the runner cannot take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::{Abilities, JobId, Timestamp, WorkflowId};
 
-/// What a runner must have.
+/// The abilities that a runner must have.
 type Needs = Arc<Abilities>;
 
-/// A job that waits for a time, in the order of time.
+/// A job that must not start before this time.
 type Delayed = (Timestamp, JobId, WorkflowId);
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
     /// By needs, then by workflow, oldest first.
     offerable: BTreeMap<Needs, BTreeMap<WorkflowId, BTreeSet<JobId>>>,
-    /// Jobs with an earliest time, by needs, then by this time.
+    /// Jobs that must not start before a time, by needs, then by this time.
     delayed: BTreeMap<Needs, BTreeSet<Delayed>>,
     /// The earliest times of these jobs.
     delays: BTreeSet<(Timestamp, JobId)>,
@@ -26,22 +26,22 @@ pub(super) struct Queue {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It waits for a runner with these abilities.
+    /// The job waits for a runner with these abilities.
     Offerable(Needs),
-    /// The same, but not before this time.
+    /// The job waits for a runner with these abilities, but not before this time.
     Delayed(Needs, Timestamp),
-    /// Its scan no longer exists. No runner may take it.
+    /// The scan no longer exists. No runner may take the job.
     Orphan,
-    /// Its scan is suspended. It waits for the resumption.
+    /// The scan is suspended. The job waits for the resumption.
     Held,
-    /// Its scan is suspended, and the job must end. The resumption catches up with its cause.
+    /// The scan is suspended, and the job must end. The resumption checks its cause again.
     Withdrawn,
-    /// Its revision could not be read, so its needs are unknown.
+    /// The revision could not be read, so the needs are unknown.
     Unknown,
 }
 
 impl Queue {
-    /// Puts a job in its place, or moves it there.
+    /// Adds a job at its place, or moves it to this place.
     pub(super) fn file(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
         self.remove(workflow, job);
         match &place {
@@ -65,7 +65,7 @@ impl Queue {
         self.places.entry(workflow).or_default().insert(job, place);
     }
 
-    /// Files a delayed job under another time.
+    /// Changes the time of a delayed job.
     pub(super) fn retime(&mut self, workflow: WorkflowId, job: JobId, at: Timestamp) {
         let place = self.places.get(&workflow).and_then(|of| of.get(&job));
         if let Some(Place::Delayed(needs, _)) = place {
@@ -118,8 +118,8 @@ impl Queue {
         }
     }
 
-    /// The jobs that a runner with these abilities can take: by workflow, oldest first. A workflow appears once for
-    /// each set of needs.
+    /// The jobs that a runner with these abilities can take: by workflow, oldest first. A workflow appears once per set
+    /// of needs.
     pub(super) fn offerable(
         &self,
         abilities: &Abilities,
@@ -131,7 +131,7 @@ impl Queue {
             .map(|(workflow, jobs)| (*workflow, jobs))
     }
 
-    /// The jobs before `job` that may be offered at `time`, and whose needs `take` accepts.
+    /// The jobs older than `job` that may be offered at `time` and whose needs `take` accepts.
     pub(super) fn before(
         &self,
         job: JobId,
@@ -192,7 +192,7 @@ impl Queue {
             .copied()
     }
 
-    /// Waiting jobs whose scan is gone.
+    /// Waiting jobs whose scan was removed.
     pub(super) fn orphans(&self) -> impl Iterator<Item = JobId> {
         self.orphans.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! What the world keeps, and what it lets go.
+//! The records that the world keeps, and those that it removes.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::decide::{Cancel, DeleteJob};
 use crate::testing::{NIGHTLY, TestWorld, complete};
 
 #[test]
-fn only_heads_remain_of_finished_jobs() {
+fn only_the_heads_of_finished_jobs_stay() {
     let mut test = TestWorld::new();
     for number in 0..20 {
         let (job, token) = test.running();
@@ -28,7 +28,7 @@ fn only_heads_remain_of_finished_jobs() {
 }
 
 #[test]
-fn the_newest_job_and_order_follow_from_heads_only() {
+fn the_newest_job_and_order_are_known_from_heads() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     test.run(complete(job, token)).unwrap();
@@ -41,7 +41,7 @@ fn the_newest_job_and_order_follow_from_heads_only() {
 }
 
 #[test]
-fn a_token_is_not_found_by_a_hash_it_had_before() {
+fn a_token_is_not_found_by_its_earlier_hash() {
     let mut test = TestWorld::new();
     let create = crate::decide::CreateToken {
         name: "ci".to_owned(),
@@ -60,7 +60,7 @@ fn a_token_is_not_found_by_a_hash_it_had_before() {
     assert!(test.world.token_of(&TokenHash::of("regenerated")).is_some());
 }
 
-/// Adds up what there is of a workflow's finished jobs, and holds the stock to it.
+/// Adds up the finished jobs of a workflow, and compares the result with the stock.
 fn counted(test: &TestWorld, workflow: WorkflowId) -> Stock {
     let heads = test.world.heads().filter(|head| head.workflow == workflow);
     let retained = heads.map(|head| test.world.retained(head));

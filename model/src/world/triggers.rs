@@ -1,4 +1,4 @@
-//! An index of the triggers to check, so that nobody goes through all scans.
+//! An index of the triggers to check, so that nobody has to visit all scans.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -30,7 +30,6 @@ impl Triggers {
         }
     }
 
-    /// Forgets every scan of a workflow.
     pub(super) fn forget(&mut self, workflow: WorkflowId) {
         self.next.retain(|scan, _| scan.workflow != workflow);
         self.by_time.retain(|(_, scan)| scan.workflow != workflow);

@@ -1,4 +1,4 @@
-//! Reading workflows and their revisions in the world.
+//! Reads workflows and their revisions in the world.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{Reason, RevisionId, SourceName, WorkflowId};
 
 impl World {
     /// The revision that a job runs. A dispatched job keeps its revision, because its inputs were checked against it.
-    /// Other jobs take the newest one until they are claimed (design section 4).
+    /// Other jobs use the newest revision until they are claimed (design section 4).
     pub fn revision_to_run(&self, job: &Job) -> RevisionId {
         let newest = self.workflows.get(&job.workflow.id);
         match (&job.state, job.trigger, newest) {
@@ -48,12 +48,12 @@ impl World {
         self.workflows.get(&id)
     }
 
-    /// The records of all workflows, even those whose newest revision could not be read.
+    /// The records of all workflows, even if their newest revision could not be read.
     pub fn all_workflow_records(&self) -> impl Iterator<Item = &Arc<WorkflowRecord>> {
         self.workflows.values()
     }
 
-    /// The records of a source's workflows, even those whose newest revision could not be read.
+    /// The records of a source's workflows, even if their newest revision could not be read.
     pub fn workflow_records<'a>(
         &'a self,
         source: &'a SourceName,
@@ -70,7 +70,8 @@ impl World {
             .filter_map(|record| self.with_revision(record))
     }
 
-    /// Why a workflow is retired, if it is. The current source decides, so the answer follows the configuration.
+    /// The reason why a workflow is retired. None if it is active. It depends on the current state of the source, so it
+    /// follows the configuration.
     pub fn retirement(&self, workflow: &WorkflowRecord) -> Option<Reason> {
         let is_configured = self
             .source(&workflow.source)
@@ -88,7 +89,7 @@ impl World {
         stale.find(|stale| stale.workflow == workflow.id)
     }
 
-    /// The revision that runs instead of an invalid file. None if no version was valid, or the workflow is retired.
+    /// The revision that stays active while a file is invalid. None if no version was valid, or the workflow is retired.
     pub fn last_good(&self, stale: &StaleFile) -> Option<&RevisionRef> {
         let record = self.workflow_record(stale.workflow)?;
         match record.status {
@@ -97,14 +98,14 @@ impl World {
         }
     }
 
-    /// The commit whose files jobs of a workflow get: the newest tip whose workflow file is the active revision.
+    /// The commit whose files the jobs of a workflow get: the newest tip whose workflow file is the active revision.
     pub fn files_of(&self, workflow: &WorkflowRecord) -> JobSource {
         let source = self.source(&workflow.source);
         let tip = source.and_then(|source| source.tip.as_ref());
         let number = tip.map_or(0, |tip| tip.number);
         let commit = match &workflow.held {
             Some(held) if held.counts(number) => &held.commit,
-            // An older record names no held commit.
+            // An older record has no held commit.
             _ if self.stale_file(workflow).is_some() => &workflow.revision.commit,
             _ => {
                 let applied = source.and_then(|source| source.applied_commit.as_ref());
@@ -123,8 +124,7 @@ impl World {
         }
     }
 
-    /// The commits of a source that unfinished jobs use, and the commits that jobs may choose before the next tip is
-    /// applied.
+    /// The commits of a source that unfinished jobs use, and the commits that jobs may get before the next tip is applied.
     pub fn commits_in_use(&self, source: &SourceName) -> BTreeSet<String> {
         let of_jobs = self
             .jobs()
@@ -144,13 +144,13 @@ impl World {
         of_jobs.chain(of_workflows).collect()
     }
 
-    /// A revision that is active or that an unfinished job needs.
+    /// A revision, if it is active or an unfinished job needs it.
     pub fn revision(&self, id: RevisionId) -> Option<&Arc<Revision>> {
         self.revisions.get(&id)
     }
 
-    /// True if the job's scan no longer exists: its workflow is retired, or the newest revision has no such scan. A
-    /// record or revision that cannot be read does not count.
+    /// True if the job's scan no longer exists: its workflow is retired, or the newest revision has no such scan. False
+    /// if the record or the revision cannot be read.
     pub fn is_orphan(&self, job: &Job) -> bool {
         self.workflows
             .get(&job.workflow.id)

@@ -1,4 +1,4 @@
-//! Blobs that are changed at the same time, and blobs that run out.
+//! Blobs that are changed at the same time, and blobs that expire.
 
 use bytes::Bytes;
 use chrono::TimeDelta;
@@ -80,7 +80,7 @@ fn usage(daemon: &TestDaemon) -> BlobUsage {
 }
 
 #[tokio::test]
-async fn changes_at_the_same_time_are_counted_one_by_one() {
+async fn concurrent_changes_are_counted_correctly() {
     let folder = TempDir::new().unwrap();
     let daemon = daemon(&folder).await;
     let handle = &daemon.handle;
@@ -107,16 +107,16 @@ async fn changes_at_the_same_time_are_counted_one_by_one() {
     };
     assert!(moved.into_iter().all(|moved| refused(moved.err())));
     assert!(deleted.into_iter().all(|deleted| refused(deleted.err())));
-    let there = all(&daemon).await;
-    let bytes = there.iter().map(|blob| blob.size).sum::<u64>();
-    let blobs = there.len() as u64;
+    let stored = all(&daemon).await;
+    let bytes = stored.iter().map(|blob| blob.size).sum::<u64>();
+    let blobs = stored.len() as u64;
     let used = usage(&daemon);
     assert_eq!((used.blobs, used.bytes), (blobs, bytes));
     daemon.close().await;
 }
 
 #[tokio::test]
-async fn a_blob_that_has_run_out_is_removed_and_counted_out() {
+async fn an_expired_blob_is_removed_and_no_longer_counted() {
     let folder = TempDir::new().unwrap();
     let daemon = daemon(&folder).await;
     let hour = TimeDelta::hours(1);
@@ -137,7 +137,7 @@ async fn a_blob_that_has_run_out_is_removed_and_counted_out() {
 }
 
 #[tokio::test]
-async fn former_contents_are_kept_the_newest_so_many() {
+async fn the_newest_former_contents_are_kept() {
     let folder = TempDir::new().unwrap();
     let settings = BlobSettings {
         quota: Some(12),
@@ -155,16 +155,16 @@ async fn former_contents_are_kept_the_newest_so_many() {
         let sizes = blobs.iter().filter(|blob| blob.path.name() != "b");
         sizes.map(|blob| blob.size).collect::<Vec<_>>()
     };
-    // "22" and "333" before the present one, and a repeat of the same content is no version.
+    // Versions "22" and "333", then the present content. Storing the same content again makes no version.
     assert_eq!(sizes().await, [2, 3, 1]);
     assert_eq!((usage(&daemon).blobs, usage(&daemon).bytes), (4, 7));
-    // A write that its condition refuses keeps nothing.
+    // A write that is refused because of its condition makes no version.
     let moved = handle
         .blobs()
         .rename(project(), path("b"), path("kept/a"), BlobCondition::Absent);
     moved.await.unwrap_err();
     assert_eq!(sizes().await, [2, 3, 1]);
-    // One that replaces by a copy or a move does.
+    // A copy or a move that replaces content makes a version.
     daemon.clock.set_forward(TimeDelta::minutes(1));
     store(&daemon, "b", "55", None).await.unwrap();
     let moved = handle
@@ -172,7 +172,7 @@ async fn former_contents_are_kept_the_newest_so_many() {
         .rename(project(), path("b"), path("kept/a"), BlobCondition::None);
     moved.await.unwrap();
     assert_eq!(sizes().await, [3, 1, 2]);
-    // The quota counts them.
+    // Versions count towards the quota.
     store(&daemon, "kept/a", "666666666", None)
         .await
         .unwrap_err();

@@ -1,7 +1,7 @@
 //! Keeping the former contents of blobs.
 //!
-//! The content gets a second path before the commit that replaces it. A crash in between leaves a version that is also the
-//! present content, and loses nothing.
+//! The old content gets a second path before the commit replaces it. After a crash in between, a version equals the
+//! present content, and no content is lost.
 
 use model::blob_versions::{version_path, versions_of};
 use model::decide::{Refusal, RemoveBlob, StoreBlob};
@@ -11,12 +11,12 @@ use state::blobs::{BlobEntry, BlobQuery};
 use super::Blobs;
 use crate::error::BlobError;
 
-/// Versions that are listed when one is added. A lower setting may leave more; later additions remove them.
+/// The most versions that are listed when a version is added. A lowered setting may leave more; later additions remove them.
 const LISTED: usize = 100;
 
 impl Blobs {
-    /// Keeps the content of a blob before a write replaces it, if its folder keeps former contents and the write will not be
-    /// refused. The caller holds the lock of the project.
+    /// Keeps the content of a blob before a write replaces it, if its folder keeps former contents and the write's
+    /// condition holds. The caller holds the lock of the project.
     pub(super) async fn keep_version(
         &self,
         before: Option<&Blob>,
@@ -39,10 +39,10 @@ impl Blobs {
             })
         })?;
         let state = &self.state;
-        let there = state.blob(blob.project, &path).await?;
-        self.check_place(blob.project, &path, there.as_ref())
+        let existing = state.blob(blob.project, &path).await?;
+        self.check_place(blob.project, &path, existing.as_ref())
             .await?;
-        if there.is_none() {
+        if existing.is_none() {
             let store = StoreBlob {
                 project: blob.project,
                 path,
@@ -60,7 +60,7 @@ impl Blobs {
         self.remove_versions(blob, kept).await
     }
 
-    /// Removes all former contents of a blob but the newest.
+    /// Removes all former contents of a blob except the newest `kept`.
     async fn remove_versions(&self, blob: &Blob, kept: usize) -> Result<(), BlobError> {
         let query = BlobQuery {
             project: blob.project,

@@ -1,4 +1,4 @@
-//! The files of the repository on their way, when something is slow or stops.
+//! Sending files of the repository while something is slow or stops.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -34,10 +34,10 @@ fn config(name: &str, location: Location) -> SourceConfig {
     }
 }
 
-/// The worker of a job that gets files of that source.
+/// The worker of a job that gets files of this source.
 async fn worker_of(daemon: &TestDaemon, source: &str) -> Worker {
     let name: SourceName = source.parse().unwrap();
-    let synced = in_time("a look", daemon.handle.sources().sync(&name, true));
+    let synced = in_time("a poll", daemon.handle.sources().sync(&name, true));
     synced.await.unwrap();
     let (runner, _) = daemon.register(source, 1).await;
     let capabilities = vec![CHECKOUT.to_owned()];
@@ -52,7 +52,7 @@ async fn worker_of(daemon: &TestDaemon, source: &str) -> Worker {
 }
 
 #[tokio::test]
-async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
+async fn fetching_a_commit_of_a_source_does_not_delay_files_of_another_source() {
     let [away, near] = ["away", "near"].map(|name| {
         let fixture = Fixture::bare();
         fixture.push(&[("workflows/files.yaml", FILE, WITH_FILES.as_bytes())]);
@@ -65,7 +65,7 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
         worker_of(&daemon, "near").await,
     );
 
-    // One job asks the repository, which does not answer, and others wait for their turn.
+    // One job waits for the repository, which does not answer. Other jobs wait for their turn.
     let source = daemon
         .handle
         .sources()
@@ -94,7 +94,7 @@ async fn a_source_that_is_asked_for_a_commit_holds_up_no_files_of_another() {
     daemon.close().await;
 }
 
-/// A source whose repository takes calls and does not answer, with the call of a fetch of one commit.
+/// A source whose repository accepts connections but does not answer, with a running fetch of one commit.
 struct Hanging {
     source: SourceHandle,
     calls: Calls,
@@ -125,7 +125,7 @@ impl Hanging {
         }
     }
 
-    /// As the last part of a stop.
+    /// Does the last part of a stop.
     async fn stop(&self) {
         let calls = self.calls.clone();
         let ended = tokio::task::spawn_blocking(move || calls.end(PATIENCE));
@@ -143,7 +143,7 @@ async fn a_stop_while_a_commit_is_fetched_does_not_fail_the_job() {
 }
 
 #[tokio::test]
-async fn a_fetch_keeps_its_turn_when_nobody_waits_for_it_any_more() {
+async fn a_fetch_keeps_its_turn_after_its_caller_was_cancelled() {
     let mut hanging = Hanging::start().await;
     hanging.fetching.abort();
     let fetched = in_time("the end of the request", &mut hanging.fetching);
@@ -156,7 +156,7 @@ async fn a_fetch_keeps_its_turn_when_nobody_waits_for_it_any_more() {
 }
 
 #[tokio::test]
-async fn a_reader_that_missed_a_piece_gets_none_after_it() {
+async fn after_a_missed_piece_the_reader_gets_no_other_piece() {
     let (sender, mut pieces) = mpsc::channel(1);
     let runtime = Runtime::current();
     let sending = tokio::task::spawn_blocking(move || {
@@ -195,7 +195,7 @@ async fn sent(length: usize) -> mpsc::Receiver<Piece> {
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_does_not_hold_the_stream_and_learns_that_a_part_is_missing() {
+async fn a_stuck_reader_does_not_block_the_stream_and_gets_no_end() {
     let mut pieces = sent((FILES_PIECES + 1) * FILES_PIECE).await;
     let mut last = None;
     while let Some(piece) = pieces.recv().await {

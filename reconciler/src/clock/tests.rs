@@ -1,4 +1,4 @@
-//! Ends that follow the clock.
+//! Expiry times that follow the clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::WorkerError;
-use crate::testing::{TestDaemon, end_of, freeze, look_at_deadlines, pass};
+use crate::testing::{TestDaemon, check_deadlines, end_of, freeze, pass};
 
 #[test]
-fn a_jump_is_told_in_the_unit_that_fits() {
+fn a_jump_is_shown_in_a_suitable_unit() {
     for (by, expected) in [
         (TimeDelta::minutes(61), "ahead 61 minutes"),
         (TimeDelta::hours(-5), "back 5 hours"),
@@ -24,7 +24,7 @@ fn a_jump_is_told_in_the_unit_that_fits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() {
+async fn a_jump_of_the_clock_and_a_restart_end_no_job_and_no_session() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let hour = Duration::from_secs(3_600);
@@ -34,7 +34,8 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         let (runner, secret) = daemon.register("r", 2).await;
         let before = daemon.run(runner, workflow, "plain").await;
         daemon.clock.jump(by);
-        // One that is claimed by the wrong clock, and ends nothing of what its runner does not name yet.
+        // A job that is claimed while the clock is wrong. The runner's request does not name it yet, which must not end
+        // it.
         let (id, token) = {
             let id = daemon.dispatch(workflow, "short").await.id;
             let (offered, token) = daemon.offer(runner, &[before.job().id]).await;
@@ -47,7 +48,7 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         let expected = daemon.handle.by_the_clock(deadline);
         assert_eq!(expected - daemon.handle.now(), TimeDelta::minutes(30));
         let is_well = async |daemon: &TestDaemon| {
-            look_at_deadlines(daemon).await;
+            check_deadlines(daemon).await;
             assert!(
                 daemon.handle.runners().session(secret.hash()).is_some(),
                 "{by}"
@@ -57,7 +58,7 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
         };
         is_well(&daemon).await;
         assert!(!daemon.job(id).await.state.is_terminal(), "{by}");
-        // After an hour the clock is believed. What is stored is right by it.
+        // After an hour the clock is trusted, and the stored times follow it.
         for _ in 0..61 {
             daemon.handle.runners().heard(runner.runner());
             pass(&daemon, hour / 60).await;
@@ -78,7 +79,6 @@ async fn a_jump_of_the_clock_ends_no_job_and_no_session_and_a_restart_neither() 
     }
 }
 
-/// A token that lives for a day.
 async fn create_token(daemon: &TestDaemon) -> Arc<Token> {
     let create = CreateToken {
         name: "ci".to_owned(),
@@ -90,7 +90,7 @@ async fn create_token(daemon: &TestDaemon) -> Arc<Token> {
     daemon.handle.state().submit(create).await.unwrap().token
 }
 
-/// The token as it is, and whether it is good.
+/// The stored token, and whether it is valid now.
 fn token(daemon: &TestDaemon, id: TokenId) -> (Token, bool) {
     let (token, now) = daemon.handle.state().read(|world| {
         let token = world.tokens().find(|token| token.id == id).unwrap();
@@ -101,7 +101,7 @@ fn token(daemon: &TestDaemon, id: TokenId) -> (Token, bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
+async fn correcting_a_clock_that_was_wrong_at_the_start_keeps_correct_expiry_times() {
     let _frozen = freeze();
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
         let folder = TempDir::new().unwrap();
@@ -123,7 +123,7 @@ async fn a_clock_that_was_wrong_at_the_start_moves_no_end_that_was_right() {
         assert_eq!(token(&daemon, before.id), (Token::clone(&before), true));
         daemon.close().await;
 
-        // Each lives for a day of the right clock.
+        // Each token is valid for one day of the correct clock.
         for (hours, is_valid) in [(2, true), (26, false)] {
             let daemon = TestDaemon::open(&folder, hours * 3_600, Vec::new()).await;
             assert_eq!(token(&daemon, before.id), (Token::clone(&before), is_valid));
@@ -138,7 +138,7 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
     let _frozen = freeze();
     let hour = Duration::from_secs(3_600);
     for by in [5, -5, 400 * 24, -400 * 24].map(TimeDelta::hours) {
-        // The clock stays as it was set, or is as wrong as before.
+        // The clock is not corrected during the restart, or it is correct again.
         for stays in [true, false] {
             let folder = TempDir::new().unwrap();
             let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -147,7 +147,7 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
             let worker = daemon.run(runner, workflow, "plain").await;
             let made = create_token(&daemon).await;
             daemon.clock.jump(by);
-            // Any look notices it, and wakes the task that notes it.
+            // Any reading of the clock detects the jump and wakes the task that records it.
             assert!(daemon.handle.clock().trouble().is_some());
             daemon
                 .until("the jump to be noted", |world| world.clocks().is_some())
@@ -158,7 +158,7 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
             let start = if stays { by.num_seconds() } else { 0 } + minute;
             let daemon = TestDaemon::open(&folder, start, Vec::new()).await;
             let is_well = async |daemon: &TestDaemon, passed: TimeDelta| {
-                look_at_deadlines(daemon).await;
+                check_deadlines(daemon).await;
                 assert!(
                     daemon.handle.runners().session(secret.hash()).is_some(),
                     "{by}"
@@ -174,7 +174,7 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
             };
             let passed = TimeDelta::seconds(minute);
             is_well(&daemon, passed).await;
-            // It is doubted for an hour more. Nothing is deleted, and the note stays.
+            // The clock is distrusted for another hour. Nothing is deleted, and the record stays.
             assert!(daemon.handle.clock().ages().is_none());
             assert!(daemon.handle.state().read(|world| world.clocks().is_some()));
             for _ in 0..61 {
@@ -191,11 +191,11 @@ async fn a_crash_within_the_hour_after_a_jump_ends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_jump_that_cannot_be_noted_is_noted_later() {
+async fn recording_a_jump_is_retried_after_a_failure() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
-    // A folder in the place of the file that the commit would write.
+    // A folder blocks the path of the file that the commit would write.
     let file = folder.path().join("state/clock.json");
     std::fs::create_dir(&file).unwrap();
     daemon.clock.jump(TimeDelta::hours(5));
@@ -212,13 +212,13 @@ async fn a_jump_that_cannot_be_noted_is_noted_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_could_not_be_stored_is_stored_later() {
+async fn storing_a_moved_expiry_time_is_retried_after_a_failure() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
     let made = create_token(&daemon).await;
     daemon.handle.state().settled().await.unwrap();
-    // A folder in the place of the file that the commit would write.
+    // A folder blocks the path of the file that the commit would write.
     let file = folder.path().join(format!("state/tokens/{}.json", made.id));
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
@@ -236,7 +236,7 @@ async fn an_end_that_could_not_be_stored_is_stored_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_is_compared_with_the_time_of_the_same_moment() {
+async fn expiry_times_and_the_clock_are_read_at_the_same_moment() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -269,7 +269,7 @@ async fn an_end_is_compared_with_the_time_of_the_same_moment() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_words_have_their_time_however_the_clock_jumps() {
+async fn a_worker_has_two_minutes_for_its_last_logs_despite_clock_jumps() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -281,11 +281,11 @@ async fn last_words_have_their_time_however_the_clock_jumps() {
         daemon.handle.cancel(id, Actor::Daemon).await.unwrap();
         daemon.clock.jump(by);
         let worker = daemon.handle.worker(id, token).await.unwrap();
-        let says = || daemon.handle.append_log(&worker, 0, Vec::new());
+        let append = || daemon.handle.append_log(&worker, 0, Vec::new());
         daemon.clock.set_forward(TimeDelta::seconds(119));
-        says().await.unwrap();
+        append().await.unwrap();
         daemon.clock.set_forward(TimeDelta::seconds(1));
-        let late = says().await;
+        let late = append().await;
         assert!(matches!(late, Err(WorkerError::Over { .. })), "{by}");
     }
     daemon.close().await;

@@ -5,7 +5,7 @@ use model::limits::WORKER_SESSION;
 use super::*;
 use crate::testing::{Lab, at};
 
-/// A world with one running job, and the moment at which it was claimed.
+/// A world with one running job, and the time of its claim.
 struct Scene {
     lab: Lab,
     presence: Presence,
@@ -32,8 +32,8 @@ impl Scene {
         }
     }
 
-    /// What is due so long after the claim, on the wall clock and on the one that never jumps. Of a job that is due, a
-    /// later end does not matter.
+    /// The jobs due at this time after the claim, by the wall clock and by the clock that never jumps. If a job is due,
+    /// `next` does not matter.
     fn due(&self, wall: TimeDelta, steady: TimeDelta) -> Due {
         let steady = self.steady + steady.to_std().unwrap();
         let due = due(&self.lab.world, &self.presence, at(0) + wall, steady, true);
@@ -82,7 +82,7 @@ async fn a_silent_runner_loses_its_jobs_after_two_minutes() {
 }
 
 #[tokio::test]
-async fn setting_the_wall_clock_makes_nobody_silent() {
+async fn setting_the_wall_clock_does_not_count_as_silence() {
     let scene = Scene::running("plain");
     for jump in [TimeDelta::hours(3), TimeDelta::days(-1)] {
         assert_eq!(
@@ -97,7 +97,7 @@ async fn setting_the_wall_clock_makes_nobody_silent() {
 }
 
 #[tokio::test]
-async fn a_job_is_ended_two_minutes_after_its_timeout_and_a_session_at_its_end() {
+async fn a_job_ends_two_minutes_after_its_timeout_and_when_its_session_expires() {
     let mut scene = Scene::running("short");
     let timeout = TimeDelta::minutes(30);
     let end = timeout + TIMEOUT_END;
@@ -105,7 +105,7 @@ async fn a_job_is_ended_two_minutes_after_its_timeout_and_a_session_at_its_end()
     assert_eq!(scene.due(timeout, timeout), nothing_for(TIMEOUT_END));
     assert_eq!(scene.due(end - SECOND, end - SECOND), nothing_for(SECOND));
     assert_eq!(scene.due(end, end), now(scene.job, Loss::TimedOut));
-    // Found late, as after a pause of the machine: what came first counts.
+    // Checked late, as after a pause of the machine: the earlier deadline is the reason.
     let late = timeout + TimeDelta::hours(6);
     assert_eq!(scene.due(late, late), now(scene.job, Loss::TimedOut));
 
@@ -122,7 +122,7 @@ async fn a_job_is_ended_two_minutes_after_its_timeout_and_a_session_at_its_end()
 }
 
 #[tokio::test]
-async fn a_runner_may_say_how_a_job_ended_that_timed_out_while_the_daemon_heard_nothing() {
+async fn after_a_standstill_a_runner_may_still_report_a_job_past_its_timeout() {
     let mut scene = Scene::running("short");
     let timeout = TimeDelta::minutes(30);
     let woken = timeout + TimeDelta::minutes(5);
@@ -132,13 +132,13 @@ async fn a_runner_may_say_how_a_job_ended_that_timed_out_while_the_daemon_heard_
     scene.hear(woken + SECOND);
     let end = woken + TIMEOUT_END;
     assert_eq!(scene.due(end, end), now(scene.job, Loss::TimedOut));
-    // The session's end does not wait.
+    // The end of the session is not delayed.
     let wall = WORKER_SESSION;
     assert_eq!(scene.due(wall, woken), now(scene.job, Loss::TimedOut));
 }
 
 #[tokio::test]
-async fn a_daemon_that_stood_still_counts_every_silence_anew() {
+async fn after_a_standstill_every_silence_starts_at_zero() {
     let mut scene = Scene::running("plain");
     let woken = TimeDelta::seconds(130);
     let instant = scene.steady + woken.to_std().unwrap();
@@ -157,9 +157,9 @@ async fn the_jobs_of_a_removed_runner_are_lost_at_once() {
 }
 
 #[tokio::test]
-async fn between_two_looks_at_the_leases_only_the_ends_of_records_count() {
+async fn without_leases_only_stored_deadlines_are_checked() {
     let scene = Scene::running("short");
-    let look = |wall: TimeDelta| {
+    let due_without_leases = |wall: TimeDelta| {
         let steady = scene.steady + RUNNER_SILENCE.to_std().unwrap();
         due(
             &scene.lab.world,
@@ -170,9 +170,12 @@ async fn between_two_looks_at_the_leases_only_the_ends_of_records_count() {
         )
     };
     let end = TimeDelta::minutes(30) + TIMEOUT_END;
-    assert_eq!(look(RUNNER_SILENCE), nothing_for(end - RUNNER_SILENCE));
-    // The first of both ends counts, and the jobs are there once.
-    assert_eq!(look(end).jobs.len(), 1);
+    assert_eq!(
+        due_without_leases(RUNNER_SILENCE),
+        nothing_for(end - RUNNER_SILENCE)
+    );
+    // The earlier deadline is the reason, and the job is listed once.
+    assert_eq!(due_without_leases(end).jobs.len(), 1);
     assert_eq!(scene.due(end, end).jobs.len(), 1);
 }
 

@@ -1,7 +1,7 @@
-//! What a remote needs with its URL: the user name, the place of the token, and the trusted authorities.
+//! What a remote needs in addition to its URL: the user name, the place of the token, and the trusted authorities.
 //!
-//! It holds places and never values, so it may be printed anywhere. A command is printed as its program only, because an
-//! argument could hold a secret.
+//! It holds places and no secret values, so it may be printed anywhere. Of a command only the program is printed,
+//! because an argument could hold a secret.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use super::limits;
 /// How an `https://` repository is reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Absent for a public repository.
+    /// None for a public repository.
     pub login: Option<Login>,
-    /// Certificates of the trusted authorities, in PEM form. None for the authorities of the machine.
+    /// Certificates of the trusted authorities, in PEM form. If absent, the authorities of the machine are trusted.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -24,7 +24,7 @@ pub struct Login {
     pub token: TokenSource,
 }
 
-/// The name that the host gets with the token. It is not secret.
+/// The user name that the host gets with the token. It is not secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Username(String);
 
@@ -61,7 +61,7 @@ impl Username {
 }
 
 impl Default for Username {
-    /// GitHub asks apps for this name. For other tokens GitHub and GitLab take any name.
+    /// GitHub requires this name for apps. For other tokens GitHub and GitLab accept any name.
     fn default() -> Self {
         Self("x-access-token".to_owned())
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_name_is_what_http_can_carry() {
+    fn user_names_that_http_cannot_carry_are_refused() {
         for text in ["x-access-token", "deploy+read@example.org", "Zoë", "a b"] {
             assert_eq!(Username::parse(text).unwrap().as_str(), text);
         }

@@ -1,8 +1,8 @@
-//! The running calls of the `git` program, so that a stop can end them all.
+//! The running calls of the `git` program, so that a stop of the daemon can end them all.
 //!
-//! A child process outlives the thread that waits for it, and even this process. A fetch that was left behind would
-//! write into a mirror while the next daemon fetches into it. So calls are counted, no call starts after the stop, and
-//! the stop can wait until the last child is gone.
+//! A child process outlives the thread that waits for it, and even this process. A fetch that keeps running would write
+//! into a mirror while the next daemon fetches into it. So calls are counted, no call starts after the stop, and the
+//! stop can wait until the last child has ended.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ pub(super) enum Patience {
 }
 
 impl Calls {
-    /// Ends every call and allows no new one. Waits until none runs. False if that takes longer than `limit`.
+    /// Ends every call and allows no new call. Waits until none runs. False if that takes longer than `limit`.
     pub(crate) fn end(&self, limit: Duration) -> bool {
         self.lock().ended = true;
         self.shared.changed.notify_all();
@@ -66,7 +66,7 @@ impl Calls {
         Ok(Running { calls: self })
     }
 
-    /// Waits until a call has ended (see [`Calls::look_again`]), its deadline has passed, or all calls are ended.
+    /// Waits until a call is done (see [`Calls::recheck`]), its deadline has passed, or all calls are ended.
     pub(super) fn watch(&self, deadline: Instant, is_done: impl Fn() -> bool) -> Patience {
         let mut state = self.lock();
         loop {
@@ -83,9 +83,9 @@ impl Calls {
         }
     }
 
-    /// Wakes all who wait for a call, so that they check whether it has ended.
-    pub(super) fn look_again(&self) {
-        // A waiter holds the lock from its check until it waits, so that this wake-up is not lost.
+    /// Wakes all waiting threads, so that they check whether their call is done.
+    pub(super) fn recheck(&self) {
+        // A waiter holds the lock from its check until it waits. So taking the lock here ensures that no wake-up is lost.
         drop(self.lock());
         self.shared.changed.notify_all();
     }

@@ -6,8 +6,8 @@ use super::{FetchError, Location, limits};
 
 type Judge = fn(Location, String) -> FetchError;
 
-/// Phrases in lower case. The first match is used. A refused key comes first, because `git` adds the guess
-/// that the repository may not exist.
+/// Phrases in lower case. The first match wins. A refused key comes first, because `git` then also suggests that the
+/// repository may not exist.
 const PHRASES: [(Judge, &[&str]); 8] = [
     (
         |location, complaint| FetchError::UnknownHost {
@@ -97,7 +97,7 @@ const PHRASES: [(Judge, &[&str]); 8] = [
 ];
 
 pub(super) fn judge(location: Location, text: &str) -> FetchError {
-    let complaint = last_words(text);
+    let complaint = last_failure(text);
     let lower = text.to_lowercase();
     let is_in_text = |phrase: &&str| lower.contains(phrase);
     let known = PHRASES
@@ -115,15 +115,15 @@ pub(super) fn judge(location: Location, text: &str) -> FetchError {
     }
 }
 
-/// The folder that `git` does not trust, which is the one to name in `safe.directory`.
+/// The folder that `git` does not trust. It must be named in `safe.directory`.
 fn foreign(text: &str) -> Option<Location> {
     let (_, rest) = text.split_once("dubious ownership in repository at '")?;
     let (folder, _) = rest.split_once('\'')?;
     Some(Location::Local(folder.into()))
 }
 
-/// The last line that states a failure, or else the last line, made printable.
-pub(super) fn last_words(text: &str) -> String {
+/// The last line that reports a failure, or else the last line, made printable.
+pub(super) fn last_failure(text: &str) -> String {
     const STATES_A_FAILURE: [&str; 2] = ["fatal: ", "error: "];
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let without_prefix = |line: &'_ str| {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_git_ssh_and_curl_show_the_cause() {
+    fn messages_of_git_ssh_and_curl_show_the_cause() {
         let rights =
             "Please make sure you have the correct access rights\nand the repository exists.\n";
         for (text, expected) in [
@@ -217,10 +217,10 @@ mod tests {
             ("only\nthis\n\n", "this"),
             ("", "it gave no reason"),
         ] {
-            assert_eq!(last_words(text), expected);
+            assert_eq!(last_failure(text), expected);
         }
         assert_eq!(
-            last_words(&"x".repeat(10_000)).chars().count(),
+            last_failure(&"x".repeat(10_000)).chars().count(),
             limits::COMPLAINT_CHARACTERS
         );
     }

@@ -1,8 +1,7 @@
 //! Copies what a commit needs from a local repository into the mirror, as one pack.
 //!
-//! If the mirror has an object, it has everything that the object refers to, because objects arrive in complete packs.
-//! So the walk ends at each known object, and the cost of a push depends only on what it changed. Huge blobs are left
-//! out and listed as such.
+//! If the mirror has an object, it has everything that the object refers to, because objects arrive in complete packs. So the
+//! walk ends at each known object, and the cost of a push depends only on its changes. Huge blobs are left out and listed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -64,7 +63,7 @@ struct Missing<'a> {
     source: &'a Repository,
     source_objects: Odb<'a>,
     mirror: &'a Odb<'a>,
-    /// Objects that this walk has visited or an earlier one has left out.
+    /// Objects that this walk has visited, or that an earlier walk has left out.
     known: HashSet<Oid>,
     objects: Vec<Oid>,
     left_out: BTreeMap<Oid, usize>,
@@ -74,7 +73,7 @@ impl Missing<'_> {
     fn collect(&mut self, tip: Oid, in_time: &mut dyn FnMut() -> bool) -> Result<(), CopyError> {
         let mut commits = vec![tip];
         let mut trees = Vec::new();
-        let mut looked_at = 0_usize;
+        let mut visited = 0_usize;
         while let Some(commit) = commits.pop() {
             if !self.is_news(commit) {
                 continue;
@@ -85,8 +84,8 @@ impl Missing<'_> {
             commits.extend(found.parent_ids());
             trees.push(found.tree_id());
             while let Some(tree) = trees.pop() {
-                looked_at += 1;
-                if looked_at.is_multiple_of(limits::OBJECTS_PER_DEADLINE_CHECK) && !in_time() {
+                visited += 1;
+                if visited.is_multiple_of(limits::OBJECTS_PER_DEADLINE_CHECK) && !in_time() {
                     return Err(CopyError::TimedOut);
                 }
                 self.enter(tree, &mut trees)?;
@@ -107,7 +106,7 @@ impl Missing<'_> {
             match entry.kind() {
                 Some(ObjectType::Tree) => folders.push(entry.id()),
                 Some(ObjectType::Blob) => self.take_blob(entry.id())?,
-                // A submodule's commit lives in another repository.
+                // The commit of a submodule is in another repository.
                 Some(ObjectType::Commit | ObjectType::Tag | ObjectType::Any) | None => {}
             }
         }
@@ -130,7 +129,7 @@ impl Missing<'_> {
     }
 
     fn is_news(&mut self, object: Oid) -> bool {
-        // Nobody else writes, so the folder of packs need not be listed again.
+        // Nobody else writes to the mirror, so the folder of packs need not be listed again.
         self.known.insert(object) && !self.mirror.exists_ext(object, OdbLookupFlags::NO_REFRESH)
     }
 
@@ -199,8 +198,8 @@ fn write_pack(
     }
 }
 
-/// A shallow repository lists the commits whose parents it lacks. The mirror lacks them too, and
-/// keeps lacking objects that the source fetches later, so its list only grows.
+/// A shallow repository lists the commits whose parents it lacks. The mirror lacks these parents too. It does not get
+/// them when the source fetches them later, so its list only grows.
 fn follow_shallow_boundary(source: &Repository, mirror: &Path) -> io::Result<()> {
     const FILE: &str = "shallow";
     if !source.is_shallow() {

@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 
 use super::access::{Login, TokenSource};
 use super::calls::Calls;
-use super::complaint::last_words;
+use super::complaint::last_failure;
 use super::limits;
 use super::process::{self, CallError, Process};
 
@@ -110,7 +110,7 @@ impl Credentials {
     }
 }
 
-/// The token in a text: one line of it, without the white space around it.
+/// The token in a text of one line, without the white space around it.
 fn token(bytes: &[u8]) -> Result<&str, &'static str> {
     let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
     match text.trim() {
@@ -164,10 +164,10 @@ fn from_command(
     if ended.status.success() {
         return Ok(ended.output);
     }
-    // The command may have printed the token before it failed, also among its errors.
+    // The command may have printed the token before it failed, even in its error output.
     let output = String::from_utf8_lossy(&ended.output);
     let complaint = match Masker::new([output.trim()]) {
-        Ok(masker) => last_words(&masker.mask(&ended.complaint)),
+        Ok(masker) => last_failure(&masker.mask(&ended.complaint)),
         Err(_) => "what it said cannot be masked".to_owned(),
     };
     Err(TokenError::Failed {
@@ -177,7 +177,7 @@ fn from_command(
     })
 }
 
-/// Checks that a file holds certificates. `git` reads it again, and says less when it cannot.
+/// Checks that a file holds certificates. `git` would fail later with a less helpful message.
 pub(super) fn check_ca_file(path: &Path) -> Result<(), CaFileError> {
     let path = || path.to_owned();
     let (bytes, _) = read_bounded(&path(), limits::CA_FILE_BYTES).map_err(|error| match error {
@@ -201,7 +201,7 @@ enum ReadError {
     TooLong,
 }
 
-/// The content and the mode of a regular file. Opening a pipe must not block.
+/// The content and the mode of a regular file. Opening a named pipe must not block.
 fn read_bounded(path: &Path, bound: usize) -> Result<(Vec<u8>, u32), ReadError> {
     let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
     let file: File = fs::OpenOptions::new()
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_anew_and_its_white_space_dropped() {
+    fn a_file_is_read_at_each_attempt_without_its_white_space() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let login = login(TokenSource::File(path.clone()));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_token_is_named() {
+    fn an_error_names_the_file_without_a_token() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let login = login(TokenSource::File(path.clone()));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_everybody_can_read_is_noticed() {
+    fn a_file_that_everybody_can_read_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         fs::write(&path, "t0ken").unwrap();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_prints_the_token_and_a_failure_tells_its_errors_only() {
+    fn a_failed_command_is_reported_with_its_error_output_only() {
         let read = Credentials::read(&command("echo t0ken"), &Calls::default()).unwrap();
         assert_eq!(read.answer(), b"username=x-access-token\npassword=t0ken\n");
 
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_the_command_leaves_behind_is_not_waited_for() {
+    fn the_daemon_does_not_wait_for_a_child_of_the_command() {
         let folder = tempfile::tempdir().unwrap();
         let child = folder.path().join("child");
         let script = format!(
@@ -332,14 +332,14 @@ mod tests {
         );
         let read = Credentials::read(&command(&script), &Calls::default()).unwrap();
         assert!(read.answer().ends_with(b"=hunter2\n"));
-        // Still running, so its end of the pipe was open.
+        // The child is still running, so its end of the pipe was open.
         let child: i32 = fs::read_to_string(child).unwrap().trim().parse().unwrap();
         let child = rustix::process::Pid::from_raw(child).unwrap();
         rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
     }
 
     #[test]
-    fn the_token_is_masked_in_what_git_says() {
+    fn the_token_is_masked_in_the_output_of_git() {
         let read = Credentials::read(&command("echo hunter2"), &Calls::default()).unwrap();
         // base64 of x-access-token:hunter2
         let basic = "eC1hY2Nlc3MtdG9rZW46aHVudGVyMg==";

@@ -1,4 +1,4 @@
-//! Why a repository could not be fetched or read, for the person who has to fix it.
+//! Why a repository could not be fetched or read, for the person who must fix it.
 
 use std::io;
 use std::path::PathBuf;
@@ -34,14 +34,14 @@ pub(crate) enum FetchError {
     ForeignOwner { location: Location },
     #[error("the repository {location} has SHA-256 object names, and only those of SHA-1 are read")]
     Sha256 { location: Location },
-    /// libgit2 cannot read it, and neither can an older `git`.
+    /// Neither libgit2 nor an older `git` can read it.
     #[error(
         "the repository {location} keeps its references as reftable, which takes `git` {} or newer: {found}",
         reftable_since()
     )]
     Reftable {
         location: Location,
-        /// The installed version, or that none is installed.
+        /// The installed version, or a text that none is installed.
         found: String,
     },
     #[error("the repository {location} is a partial clone: it lacks objects that its remote has")]
@@ -50,7 +50,7 @@ pub(crate) enum FetchError {
     ReferenceNotFound {
         location: Location,
         reference: String,
-        /// A few of its branches, the most similar first.
+        /// A few branches of the repository, the most similar names first.
         near: Vec<String>,
     },
     /// The repository refuses to serve the requested commit.
@@ -139,7 +139,7 @@ pub(crate) enum MirrorFault {
 }
 
 impl FetchError {
-    /// A hint what to do, if there is anything to do. `access` is the configured access of the source.
+    /// A hint what to do, if something can be done. `access` is the configured access of the source.
     pub(crate) fn hint(&self, access: &Access) -> Option<String> {
         let token = access.login.as_ref().map(|login| &login.token);
         let hint = match self {
@@ -228,8 +228,7 @@ fn is_ssh(location: &Location) -> bool {
     matches!(location, Location::Remote(url) if url.protocol() == Protocol::Ssh)
 }
 
-/// Why a commit could not be read completely. The caller keeps its present state, because nothing is known about any
-/// file.
+/// Why a commit could not be read completely. The caller keeps its present state, because the commit's files are unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error("commit {commit} is not in the mirror")]

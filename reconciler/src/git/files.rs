@@ -1,7 +1,7 @@
 //! The files of one commit that a job gets: first their list, which is checked, then a tar of them.
 //!
-//! The list shows everything that would be refused, before the first byte is sent. What a repository contains is not
-//! trusted: a tree that no Git tool would make, such as one with two entries of the same name, is refused by name.
+//! Listing finds everything that must be refused before the first byte is sent. The content of a repository is not
+//! trusted: a tree that no Git tool would create, such as a tree with two entries of the same name, is refused.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -16,9 +16,9 @@ use super::{CommitId, FileLimits, left_out, limits};
 #[derive(Debug)]
 pub(crate) struct Files {
     commit: CommitId,
-    /// When the commit was made, in seconds.
+    /// The time of the commit, in seconds.
     time: u64,
-    /// By path, so that the same files make the same tar.
+    /// Sorted by path, so that the same files make the same tar.
     entries: BTreeMap<Vec<u8>, Entry>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum FilesError {
     NoSuchPath {
         commit: CommitId,
         path: String,
-        /// What is at the top of the commit, if it is one thing and the path is not below it.
+        /// The only entry at the top of the commit, if there is exactly one and the path is not below it.
         only: Option<String>,
     },
     #[error("commit {commit}: {path} {problem}")]
@@ -197,7 +197,7 @@ impl<'a> Lister<'a> {
             Kind::Link => self.link(&path, entry.object)?,
             Kind::Submodule => 0,
         };
-        // A path may be asked for, and a folder above it, too.
+        // The job may name both a path and a folder above it.
         let object = entry.object;
         if self
             .files
@@ -213,7 +213,7 @@ impl<'a> Lister<'a> {
         Ok(())
     }
 
-    /// The size of a link's target, which must be one that a link can have.
+    /// The size of a link's target. Refuses a target that no link can have.
     fn link(&mut self, path: &[u8], target: Oid) -> Result<usize, FilesError> {
         let size = self.size(path, target, limits::LINK_TARGET_BYTES)?;
         let target = self.objects.read(target).map_err(FilesError::Damaged)?;
@@ -251,7 +251,7 @@ impl<'a> Lister<'a> {
         Ok(size)
     }
 
-    /// The one entry of a tree, if it has no others.
+    /// The only entry of a tree, if the tree has exactly one.
     fn only_entry(&self, tree: Oid) -> Option<String> {
         let found = self.tree(tree).ok()?;
         let mut entries = found.iter();
@@ -290,7 +290,7 @@ impl<'a> Lister<'a> {
     }
 }
 
-/// An entry of a tree, which may be anything.
+/// An entry of a tree. It may have any content.
 struct TreeEntry {
     name: Vec<u8>,
     mode: Mode,
@@ -310,7 +310,7 @@ impl TreeEntry {
     fn of(entry: &git2::TreeEntry<'_>) -> Self {
         Self {
             name: entry.name_bytes().to_vec(),
-            // The type is the upper half, the lower one has the permissions.
+            // The upper half is the type, the lower half the permissions.
             mode: match entry.filemode_raw() {
                 0o040_000 => Mode::Folder,
                 mode if mode & !0o777 == 0o100_000 => Mode::File {
@@ -326,12 +326,12 @@ impl TreeEntry {
 }
 
 fn entry_of(tree: &git2::Tree<'_>, name: &[u8]) -> Option<TreeEntry> {
-    // A tree that is not sorted hides entries from a search.
+    // A search would miss entries if the tree is not sorted.
     let entry = tree.iter().find(|entry| entry.name_bytes() == name)?;
     Some(TreeEntry::of(&entry))
 }
 
-/// Why no folder of a job may have such a name.
+/// Why a job's folder cannot contain a file of this name.
 fn problem_of(name: &[u8]) -> Option<&'static str> {
     match name {
         b"" => Some("has an empty name"),
@@ -360,7 +360,7 @@ fn shown(path: &[u8]) -> String {
 }
 
 impl Files {
-    /// Writes the tar. The only folders in it are submodules, which are empty.
+    /// Writes the tar. Its only folders are submodules, which are empty.
     pub(super) fn write(&self, mirror: &Repository, to: &mut dyn Write) -> Result<(), FilesError> {
         let objects = mirror.odb().map_err(FilesError::Damaged)?;
         let mut tar = Builder::new(to);
@@ -387,7 +387,7 @@ impl Files {
         tar.finish().map_err(FilesError::Unsent)
     }
 
-    /// The target goes as it is in Git, whatever it says.
+    /// The target is written as it is in Git, without a check.
     fn write_link(
         &self,
         tar: &mut Builder<&mut dyn Write>,
@@ -396,7 +396,7 @@ impl Files {
     ) -> io::Result<()> {
         let mut header = self.header(EntryType::Symlink, 0o777, 0);
         if header.set_link_name_literal(target).is_err() {
-            // It has no room in the header.
+            // The target does not fit into the header.
             let size = target.len() as u64 + 1;
             let mut long = self.header(EntryType::GNULongLink, 0o644, size);
             long.set_path("././@LongLink")?;

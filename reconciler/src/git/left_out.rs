@@ -1,6 +1,6 @@
 //! The list, inside a mirror, of blobs that were too large to copy: object and size, one per line.
 //!
-//! It distinguishes "too large" from "missing", which means a damaged mirror.
+//! It distinguishes a blob that was too large from a missing blob, which means a damaged mirror.
 
 #![expect(
     clippy::disallowed_methods,
@@ -23,7 +23,7 @@ pub(super) fn read(mirror: &Path) -> io::Result<BTreeMap<Oid, usize>> {
     }
 }
 
-/// Adds to the list. The file is replaced as a whole, so that a reader finds the old list or the new one.
+/// Adds to the list. The file is replaced as a whole, so that a reader finds either the old or the new list.
 pub(super) fn add(mirror: &Path, more: BTreeMap<Oid, usize>) -> io::Result<()> {
     if more.is_empty() {
         return Ok(());

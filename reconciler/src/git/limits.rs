@@ -1,60 +1,61 @@
-//! The limits of this module, each with its reason. A hostile or huge repository must only fail its own source.
+//! The limits of this module, each with its reason. A hostile or huge repository may only affect its own source.
 
 use std::time::Duration;
 
-/// Pieces of history fetched when a remote is mirrored for the first time: enough to relate the tips of a busy month,
-/// without the decades of a large repository. Later fetches extend it without a gap.
+/// The depth of history fetched when a remote is mirrored for the first time: enough to relate the tips of a busy
+/// month, without the decades of a large repository. Later fetches extend it without a gap.
 pub(super) const FIRST_FETCH_DEPTH: u32 = 200;
 
-/// Packs in a mirror, one per fetch, before it is rebuilt. Git searches every pack for each object, and a hundred packs
-/// still cost microseconds.
+/// Packs in a mirror, one per fetch, before the mirror is rebuilt. Git searches every pack for each object; with a
+/// hundred packs this takes microseconds.
 pub(super) const PACKS: usize = 100;
 
-/// Bytes of the largest blob copied from a local repository: a blob is held in memory while it is copied. Far above
-/// what a workflow file may have, so only content that nobody reads is left out.
+/// Bytes of the largest blob copied from a local repository. A blob is held in memory while it is copied. The limit is
+/// far above that of a workflow file, so blobs that are left out are not needed.
 pub(super) const COPIED_BLOB_BYTES: usize = 16 * 1024 * 1024;
 
-/// Objects up to which a copy stays on the calling thread: starting threads takes longer than packing a small push.
+/// A copy of up to so many objects stays on the calling thread, because starting threads takes longer than packing a
+/// small push.
 pub(super) const SINGLE_THREADED_OBJECTS: usize = 1_000;
 
 /// Objects handled between two checks of the deadline while a copy is prepared.
 pub(super) const OBJECTS_PER_DEADLINE_CHECK: usize = 256;
 
-/// Bytes of one commit or tree object that is loaded. Git's own objects of this size hold 100,000 entries.
+/// Bytes of one commit or tree object that is loaded. Such an object can hold 100,000 entries.
 pub(super) const STRUCTURE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Bytes of a reference listing: about 300,000 references.
 pub(super) const LISTING_BYTES: usize = 32 * 1024 * 1024;
 
-/// Bytes that are kept of the error output of `git`. The reason is in the last lines.
+/// Bytes kept of the error output of `git`. The reason is in the last lines.
 pub(super) const COMPLAINT_BYTES: usize = 16 * 1024;
 
-/// Characters of one line of a complaint that reach a message.
+/// Characters of an error line that are shown in a message.
 pub(super) const COMPLAINT_CHARACTERS: usize = 300;
 
-/// Bytes of a program's output that may still be read when it has ended: what the kernel's pipe holds.
+/// Bytes of a program's output that may still be read after its end: the size of the kernel's pipe.
 pub(super) const PIPE_BYTES: usize = 64 * 1024;
 
-/// Bytes of a token, as its file or command gives it: the longest that clouds make have a few thousand, and a wrong path
-/// must not fill memory.
+/// Bytes of a token from its file or command. The longest tokens of cloud providers have a few thousand bytes, and a
+/// wrong path must not fill memory.
 pub(super) const TOKEN_BYTES: usize = 8 * 1024;
 
-/// Time for a command that prints a token. It may ask a service for it.
+/// Time limit of a command that prints a token. The command may call a service.
 pub(super) const TOKEN_COMMAND: Duration = Duration::from_secs(30);
 
-/// Bytes of the certificates of a source's own authorities. A system's whole store has a quarter of that.
+/// Bytes of the certificates of a source's own authorities. The whole store of a system has a quarter of that.
 pub(super) const CA_FILE_BYTES: usize = 1024 * 1024;
 
 /// Characters of a user name, as in the longest e-mail address.
 pub(super) const USERNAME_CHARACTERS: usize = 254;
 
-/// Branch names offered when a reference is not found: what fits on a line.
+/// Branch names suggested when a reference is not found: as many as fit on a line.
 pub(super) const NEAR_NAMES: usize = 5;
 
 /// Characters of a commit's summary and of its author. Both are shown on one line.
 pub(super) const TITLE_CHARACTERS: usize = 200;
 
-/// Commits that are listed between two tips. For more, only their existence is recorded.
+/// Commits that are listed between two tips. If there are more, only this fact is recorded.
 pub(super) const SKIPPED_COMMITS: usize = 100;
 
 /// Characters of a location or a reference, as in the longest path of the kernel.
@@ -73,8 +74,8 @@ pub(crate) struct FetchLimits {
 }
 
 impl Default for FetchLimits {
-    /// A listing answers in seconds or the host is ill; a first transfer of a large repository over a slow line may
-    /// take minutes; and 2 GiB is more than any repository of workflows, less than a small disk.
+    /// A listing takes seconds if the host is well. The first transfer of a large repository over a slow line may take
+    /// minutes. No repository of workflows has 2 GiB, and even a small disk has more.
     fn default() -> Self {
         FetchLimits {
             listing: Duration::from_secs(30),
@@ -84,22 +85,22 @@ impl Default for FetchLimits {
     }
 }
 
-/// What the files of one job may be.
+/// Limits for the files of one job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileLimits {
     pub(crate) entries: usize,
     /// Bytes of one file. It is held in memory while it is sent.
     pub(crate) file_bytes: usize,
     pub(crate) total_bytes: u64,
-    /// Folders inside folders.
+    /// Depth of nested folders.
     pub(crate) depth: usize,
-    /// Bytes of a path, below the limit of the kernel, so that it fits below the folder of a job.
+    /// Bytes of a path. Below the limit of the kernel, so that the path fits below the folder of a job.
     pub(crate) path_bytes: usize,
 }
 
 impl Default for FileLimits {
-    /// A file that was not copied because of its size is refused by name, and so is such a file of a remote. The rest is
-    /// more than a repository of workflows has, and its list fits into a few megabytes.
+    /// A file that was not copied because of its size is refused with its name, and a remote's file of this size likewise.
+    /// The other limits exceed what a repository of workflows has, and the list still fits into a few megabytes.
     fn default() -> Self {
         FileLimits {
             entries: 50_000,
@@ -132,12 +133,12 @@ pub(crate) struct ReadLimits {
     /// Files with a workflow's extension.
     pub(crate) files: usize,
     pub(crate) entries: usize,
-    /// Folders inside folders.
+    /// Depth of nested folders.
     pub(crate) depth: usize,
 }
 
 impl Default for ReadLimits {
-    /// The language allows 1 MiB per file; 10,000 workflows of ordinary size stay far below the rest.
+    /// The language allows 1 MiB per file. 10,000 workflows of ordinary size stay far below the other limits.
     fn default() -> Self {
         ReadLimits {
             file_bytes: workflow::limits::FILE_BYTES,

@@ -1,4 +1,4 @@
-//! A repository on this machine, read through libgit2 without starting a process.
+//! Reads a repository on this machine through libgit2, without starting a process.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -12,11 +12,11 @@ use super::{CommitId, FetchError, Location, RemoteUrl, limits};
 
 pub(super) enum Opened {
     Here(LocalSource),
-    /// Through the `git` program, because libgit2 does not know how its references are kept.
+    /// The `git` program must read it, because libgit2 does not know how it stores references.
     Reftable(RemoteUrl),
 }
 
-/// An open repository. It is only read.
+/// An open repository. It is never changed.
 pub(super) struct LocalSource {
     location: Location,
     repository: Repository,
@@ -55,7 +55,7 @@ impl LocalSource {
         }
     }
 
-    /// Whether objects may be missing that a remote has.
+    /// True if the repository may lack objects that its remote has.
     fn is_partial(&self) -> bool {
         let Ok(config) = self.repository.config() else {
             return false;
@@ -103,7 +103,7 @@ impl LocalSource {
         Err(self.not_found(wanted))
     }
 
-    /// Brings a commit and its history into the mirror.
+    /// Copies a commit and its history into the mirror.
     pub(super) fn copy_into(
         &self,
         mirror: &Repository,
@@ -148,13 +148,13 @@ impl LocalSource {
         }
     }
 
-    /// The full name of the branch that HEAD names.
+    /// The full name of the branch to which HEAD points.
     pub(super) fn head_branch(&self) -> Option<String> {
         let head = self.repository.find_reference("HEAD").ok()?;
         Some(head.symbolic_target().ok()??.to_owned())
     }
 
-    /// HEAD is shown as the branch that it names.
+    /// The name for messages. For HEAD, the branch to which it points.
     fn name_of(&self, wanted: &Kind) -> String {
         match wanted {
             Kind::Head => self.head_branch().unwrap_or_else(|| wanted.to_string()),
@@ -180,7 +180,7 @@ impl LocalSource {
     }
 }
 
-/// A form of repository that libgit2 does not open.
+/// A format of repository that libgit2 does not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Sha256,
@@ -188,22 +188,22 @@ enum Form {
     PartialClone,
 }
 
-/// The form of a repository by its configuration, if libgit2 does not know it.
+/// The format of a repository according to its configuration, if libgit2 does not support it.
 fn form(path: &Path) -> Option<Form> {
     let config = Config::open(&common_folder(path).join("config")).ok()?;
-    let says = |key: &str| config.get_string(&format!("extensions.{key}")).ok();
-    if says("objectformat").is_some_and(|format| format != "sha1") {
+    let extension = |key: &str| config.get_string(&format!("extensions.{key}")).ok();
+    if extension("objectformat").is_some_and(|format| format != "sha1") {
         Some(Form::Sha256)
-    } else if says("partialclone").is_some() {
+    } else if extension("partialclone").is_some() {
         Some(Form::PartialClone)
-    } else if says("refstorage").is_some_and(|storage| storage.starts_with("reftable")) {
+    } else if extension("refstorage").is_some_and(|storage| storage.starts_with("reftable")) {
         Some(Form::Reftable)
     } else {
         None
     }
 }
 
-/// Git's own folder of the repository at `path`, which all its work trees share. It is found without libgit2.
+/// Git's own folder of the repository at `path`, which all its work trees share. Found without libgit2.
 pub(super) fn common_folder(path: &Path) -> PathBuf {
     let folder = path.join(".git");
     let Ok(link) = fs::read_to_string(&folder) else {
@@ -220,8 +220,8 @@ pub(super) fn common_folder(path: &Path) -> PathBuf {
     }
 }
 
-/// The branches most similar to the wanted name: first those that contain it or are contained in it, then by the length
-/// of the common prefix.
+/// The branches most similar to the wanted name: first the branches that contain it or are contained in it, then by the
+/// length of the common prefix.
 pub(super) fn near(wanted: &str, references: &[String]) -> Vec<String> {
     let wanted = wanted.to_lowercase();
     let mut branches: Vec<&str> = references
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_of_the_folder_are_told_apart() {
+    fn errors_of_the_folder_are_distinguished() {
         let at = || Location::Local("/srv/flows".into());
         assert!(matches!(
             refused_folder(at(), io::ErrorKind::NotFound.into()),

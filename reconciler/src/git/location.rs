@@ -1,7 +1,6 @@
-//! Where a repository is: a path on this machine, or a URL that the `git` program fetches from.
+//! The place of a repository: a path on this machine, or a URL from which the `git` program fetches.
 //!
-//! A location contains no credentials, because every form that could carry them is refused. So it may be printed
-//! anywhere.
+//! A location contains no credentials, because every form that could contain them is refused. So it may be printed anywhere.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::limits;
 
-/// A parsed location. It is displayed as it was written.
+/// A parsed location. It is displayed as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// A repository on this machine, bare or with a work tree.
@@ -18,26 +17,26 @@ pub enum Location {
     Remote(RemoteUrl),
 }
 
-/// A URL that passed [`Location::parse`]: an allowed protocol, a host, and nothing `git` could take for an option.
+/// A URL that passed [`Location::parse`]: it has an allowed protocol and a host, and `git` cannot take it for an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
     text: String,
     protocol: Protocol,
-    /// Protocol, host and port, as in the text.
+    /// Protocol, host and port, as written.
     origin: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Https,
-    /// Not encrypted, so only allowed on this machine.
+    /// Not encrypted, so allowed on this machine only.
     LoopbackHttp,
     Ssh,
     /// A path on this machine whose repository libgit2 cannot read.
     Path,
 }
 
-/// Why a text is not a location. It is not repeated where it may contain credentials.
+/// Why a text is not a location. The text is not repeated if it may contain credentials.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LocationError {
     #[error("the location of the repository is empty")]
@@ -51,7 +50,7 @@ pub enum LocationError {
     LeadingDash(String),
     #[error("the location of the repository holds a space or a control character")]
     Space,
-    /// A user or a password in an HTTP URL, a password in an SSH URL, a query or a fragment.
+    /// A user or a password in an HTTP URL, a password in an SSH URL, a query, or a fragment.
     #[error("the location of the repository holds a credential")]
     Credential,
     #[error("the protocol `{0}` is not supported")]
@@ -63,7 +62,7 @@ pub enum LocationError {
     Host(String),
     #[error("the location `{0}` names no repository on its host")]
     Path(String),
-    /// A `file://` URL that is more than a plain absolute path.
+    /// A `file://` URL with more than a plain absolute path.
     #[error("the location `{0}` is not a plain file URL")]
     FileUrl(String),
 }
@@ -133,12 +132,12 @@ impl RemoteUrl {
         &self.text
     }
 
-    /// Whether it is encrypted HTTP, which can carry a token.
+    /// True for encrypted HTTP, which can carry a token.
     pub fn is_https(&self) -> bool {
         self.protocol == Protocol::Https
     }
 
-    /// Protocol, host and port. Credentials are for these alone.
+    /// Protocol, host and port. Credentials are sent to this origin only.
     pub(super) fn origin(&self) -> &str {
         &self.origin
     }
@@ -207,7 +206,7 @@ fn short_ssh(text: &str, user_and_host: &str, path: &str) -> Result<Location, Lo
     ))
 }
 
-/// With escaped characters, the opened path would differ from the checked one.
+/// Refuses escaped characters: with them, the opened path would differ from the checked path.
 fn file_url(text: &str, rest: &str) -> Result<Location, LocationError> {
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     if !path.starts_with('/') || path.contains(['%', '?', '#']) {
@@ -224,7 +223,7 @@ fn remote(text: &str, protocol: Protocol, origin: String) -> Location {
     })
 }
 
-/// A user name without a password.
+/// True for a user name without a password.
 fn is_user(user: &str) -> bool {
     user.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
         && user
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_run_a_program_or_leak_a_credential_is_refused() {
+    fn locations_that_could_run_a_program_or_leak_a_credential_are_refused() {
         use LocationError as E;
         type Refusal = fn(String) -> E;
         let cases: &[(&str, Refusal)] = &[

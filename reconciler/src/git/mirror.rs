@@ -1,8 +1,8 @@
-//! A source's bare mirror: it is fetched into, read from, and rebuilt when it is damaged.
+//! The bare mirror of a source: fetching into it, reading from it, and rebuilding it when it is damaged.
 //!
-//! The folder belongs to the daemon alone. It is only a copy, so nothing in it is synced to disk. Damage is found and
-//! noted by a read, and repaired by the next fetch. A new mirror is made beside the old one and renamed when it is
-//! complete. A read during a fetch is safe; at worst it fails once.
+//! Only the daemon uses the folder. It is only a copy, so nothing in it is synced to disk. A read detects and marks
+//! damage, and the next fetch repairs it. A new mirror is built next to the old mirror and renamed when it is complete.
+//! A read during a fetch is safe; at worst it fails once.
 
 #![expect(
     clippy::disallowed_methods,
@@ -38,20 +38,20 @@ use crate::supervise::lock;
 
 const TIP: &str = "refs/everscan/tip";
 
-/// Marks a mirror that could not be read.
+/// This file marks a mirror that could not be read.
 const DAMAGED: &str = "everscan-damaged";
 
-/// A bare repository with everything that was fetched from one source.
+/// A bare repository with everything fetched from one source.
 #[derive(Debug, Clone)]
 pub(crate) struct Mirror {
     dir: PathBuf,
     access: Access,
-    /// Whether it was logged that every user can read the token.
+    /// True if a warning was logged that every user can read the token.
     warned: Arc<AtomicBool>,
     limits: FetchLimits,
     git: OsString,
     calls: Calls,
-    /// Two fetches into one mirror must not overlap.
+    /// Held by a fetch, because two fetches into one mirror must not overlap.
     fetching: Arc<Mutex<()>>,
 }
 
@@ -69,18 +69,17 @@ impl Mirror {
         }
     }
 
-    /// The same mirror, whose remote is reached this way.
+    /// Sets the access to the remote.
     pub(crate) fn with_access(self, access: Access) -> Mirror {
         Mirror { access, ..self }
     }
 
-    /// The same mirror with another program in place of `git`.
+    /// Sets another program in place of `git`.
     #[cfg(test)]
     pub(crate) fn with_program(self, git: OsString) -> Mirror {
         Mirror { git, ..self }
     }
 
-    /// The same mirror with other limits.
     #[cfg(test)]
     pub(crate) fn with_limits(self, limits: FetchLimits) -> Mirror {
         Mirror { limits, ..self }
@@ -122,7 +121,7 @@ impl Mirror {
         self.build(source)
     }
 
-    /// Fetches one commit that the mirror does not have, if the repository still gives it.
+    /// Fetches one commit that the mirror does not have, if the repository still serves it.
     pub(crate) fn fetch_commit(
         &self,
         location: &Location,
@@ -144,7 +143,7 @@ impl Mirror {
         }
     }
 
-    /// Gives each of these commits a reference, if the mirror has it, and removes all others.
+    /// Gives each of these commits a reference, if the mirror has the commit, and removes all other references.
     pub(crate) fn keep(&self, commits: &BTreeSet<CommitId>) -> Result<(), ReadError> {
         let _locked = lock(&self.fetching);
         references::keep(&self.open_to_read()?, commits).map_err(|source| self.damaged(source))
@@ -181,7 +180,7 @@ impl Mirror {
         }
     }
 
-    /// Reads every `*.yaml` and `*.yml` below `folder`. A file called `everscan.yaml` is not a workflow.
+    /// Reads every `*.yaml` and `*.yml` below `folder`. A file named `everscan.yaml` is not a workflow.
     pub(crate) fn read(
         &self,
         commit: &CommitId,
@@ -208,8 +207,8 @@ impl Mirror {
         snapshot
     }
 
-    /// How `new` relates to `old`. `new` must be in the mirror. If `old` is not, because the mirror was rebuilt since,
-    /// the history counts as rewritten.
+    /// How `new` relates to `old`. `new` must be in the mirror. If `old` is missing because the mirror was rebuilt, the
+    /// history counts as rewritten.
     pub(crate) fn relation(&self, old: &CommitId, new: &CommitId) -> Result<Relation, ReadError> {
         let mirror = self.open_to_read()?;
         if !mirror.odb().is_ok_and(|objects| objects.exists(new.oid())) {
@@ -243,7 +242,6 @@ impl Mirror {
         }
     }
 
-    /// A repository that the `git` program reads.
     fn remote(&self, url: RemoteUrl) -> RemoteSource<'_> {
         RemoteSource {
             url,
@@ -280,7 +278,7 @@ impl Mirror {
         }
     }
 
-    /// Makes a new mirror beside the old one, and swaps them when it is complete.
+    /// Builds a new mirror next to the old mirror, and swaps them when the new mirror is complete.
     fn build(&self, source: &Source<'_>) -> Result<Tip, FetchError> {
         let fresh = self.beside("new");
         let built = self
@@ -290,7 +288,7 @@ impl Mirror {
                 Err(error) => Err(self.fault(error)),
             });
         if built.is_err() {
-            // The next rebuild removes what is left.
+            // The next rebuild removes the remaining files.
             let _stays = remove(&fresh);
         }
         built
@@ -303,7 +301,7 @@ impl Mirror {
         tip::read(&mirror, commit).map_err(|_| self.fault(MirrorFault::Incomplete(commit)))
     }
 
-    /// Copies the commits that jobs need from the old mirror, as far as that can be read.
+    /// Copies the commits that jobs need from the old mirror, if they can be read.
     fn carry_over(&self, fresh: &Repository) {
         let Ok(old) = Repository::open_bare(&self.dir) else {
             return;
@@ -315,7 +313,7 @@ impl Mirror {
                 tracing::warn!(%commit, ?error, "a commit whose files jobs need is lost from the mirror; it is fetched again when a job needs it");
             }
         }
-        // Those that could not be copied get no reference.
+        // Commits that could not be copied get no reference.
         if let Err(error) = references::keep(fresh, &kept) {
             tracing::warn!(%error, "a mirror has no references to the commits whose files jobs need");
         }
@@ -333,7 +331,7 @@ impl Mirror {
         remove(&old)
     }
 
-    /// The mirror, if it exists, is not damaged and does not have too many packs.
+    /// The mirror, unless it is missing, damaged, or has too many packs.
     fn usable(&self) -> Option<Repository> {
         if self.dir.join(DAMAGED).exists() {
             return None;
@@ -363,7 +361,7 @@ impl Mirror {
         Repository::open_bare(&self.dir).map_err(|source| self.damaged(source))
     }
 
-    /// If the mark cannot be written, the next read finds the damage again.
+    /// Marks the mirror as damaged. If the mark cannot be written, the next read finds the damage again.
     fn note_damage(&self) {
         let _unwritten = fs::write(self.dir.join(DAMAGED), b"");
     }
@@ -390,7 +388,7 @@ impl Mirror {
     }
 }
 
-/// A source that answered, with its commit.
+/// A source that was reached, with its commit.
 enum Source<'a> {
     Local {
         repository: LocalSource,
@@ -403,7 +401,7 @@ enum Source<'a> {
 }
 
 impl Source<'_> {
-    /// The full name of what HEAD names, if HEAD is wanted.
+    /// The full name of the reference to which HEAD points, if HEAD is wanted.
     fn head(&self, wanted: &Kind) -> Option<String> {
         match (wanted, self) {
             (Kind::Head, Source::Local { repository, .. }) => repository.head_branch(),
@@ -420,7 +418,7 @@ impl Source<'_> {
     }
 }
 
-/// An empty bare repository that nobody else can enter.
+/// Creates an empty bare repository that no other user can enter.
 fn create(dir: &Path) -> Result<Repository, MirrorFault> {
     remove(dir)?;
     fs::DirBuilder::new()

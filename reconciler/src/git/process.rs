@@ -1,4 +1,4 @@
-//! Runs a program with a deadline and bounded output. It leaves no process behind, even if the daemon stops meanwhile.
+//! Runs a program with a deadline and bounded output. No process remains, even if the daemon stops in between.
 
 #![expect(
     clippy::disallowed_methods,
@@ -22,18 +22,18 @@ use super::calls::{Calls, Ended as AllEnded, Patience};
 use super::limits;
 
 pub(super) struct Process<'a> {
-    /// Made by [`command`].
+    /// Created by [`command`].
     pub command: Command,
-    /// Its input. No other process sees it.
+    /// The input of the program. No other process sees it.
     pub input: Option<&'a [u8]>,
     pub deadline: Duration,
     pub output_bytes: usize,
-    /// Bytes that it may write into one file, if they are limited.
+    /// The most bytes that the program may write into one file.
     pub file_bytes: Option<u64>,
     pub calls: &'a Calls,
 }
 
-/// The result of a program that ended by itself.
+/// The result of a program that was not killed.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub status: ExitStatus,
@@ -50,7 +50,7 @@ pub(super) enum CallError {
     Io(io::Error),
 }
 
-/// A command in a process group of its own, without input, whose output is read.
+/// A command in its own process group, without input. Its output is piped.
 pub(super) fn command(program: &OsStr) -> Command {
     let mut command = Command::new(program);
     command
@@ -62,8 +62,8 @@ pub(super) fn command(program: &OsStr) -> Command {
     command
 }
 
-/// Starts the program and waits for its end. At the deadline, or when all calls are ended, it is killed with all its
-/// children.
+/// Starts the program and waits for its end. At the deadline, or when all calls are ended, the program and its children
+/// are killed.
 pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
     let _running = process
         .calls
@@ -72,8 +72,8 @@ pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
     if process.input.is_some() {
         process.command.stdin(Stdio::piped());
     }
-    // Readers see its other end close when the program has ended. Nothing may fail between the start of the program and the
-    // wait for its end.
+    // The write end of this pipe closes when the program has ended, which the readers notice. No error may return
+    // between the start of the program and the wait for its end.
     let pipe = io::pipe().map_err(CallError::Io)?;
     let mut child = process
         .command
@@ -97,7 +97,7 @@ pub(super) fn run(mut process: Process<'_>) -> Result<Ended, CallError> {
     supervise(&mut child, group, &process, pipe)
 }
 
-/// Waits without reaping, so that the process group's id stays valid until the last signal.
+/// Waits without reaping the child, so that the process group's id stays valid until the last signal.
 fn supervise(
     child: &mut Child,
     group: Pid,
@@ -141,7 +141,7 @@ fn supervise(
             WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
         );
         is_done.store(true, Ordering::SeqCst);
-        process.calls.look_again();
+        process.calls.recheck();
         let patience = watchdog.join().unwrap_or(Patience::Done);
         kill(group);
         let status = child.wait();
@@ -165,7 +165,7 @@ fn supervise(
     })
 }
 
-/// The group is gone already if only its leader was in it.
+/// The group no longer exists if only its leader was in it.
 fn kill(group: Pid) {
     let _gone = rustix::process::kill_process_group(group, Signal::KILL);
 }
@@ -174,12 +174,12 @@ fn joined<T>(result: thread::Result<io::Result<T>>) -> io::Result<T> {
     result.unwrap_or_else(|_| Err(io::Error::other("a reader of the output ended")))
 }
 
-/// The output of a program. A child that has left the program's group may hold the pipe open forever; when the program
-/// has ended, only what is in the pipe is read.
+/// The output of a program. A child that has left the program's group may hold the pipe open forever. So after the end
+/// of the program, only the present content of the pipe is read.
 struct UntilEnd<'a, P> {
     pipe: P,
     ended: &'a PipeReader,
-    /// Bytes that may still be read after the end: what fits into a pipe.
+    /// Bytes that may still be read after the end: the capacity of a pipe.
     left: usize,
 }
 
@@ -233,7 +233,7 @@ fn read_bounded(mut pipe: impl Read, bound: usize) -> io::Result<Option<Vec<u8>>
     Ok((bytes.len() <= bound).then_some(bytes))
 }
 
-/// The last bytes of a stream. It is read to its end, so that its writer never blocks.
+/// The last bytes of a stream. The whole stream is read, so that its writer never blocks.
 fn read_end(mut pipe: impl Read) -> io::Result<String> {
     let mut end = Vec::new();
     let mut piece = [0; 4096];

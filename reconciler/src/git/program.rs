@@ -1,9 +1,9 @@
 //! Calls the `git` program with a clean environment.
 //!
-//! Git runs no hook, does not prompt, and uses only the protocol of the URL. It reads no configuration of a user or the system,
-//! but that of the daemon's user for a repository on this machine. It gets a token through a pipe, which only its children
-//! inherit, and only for the host of the URL; arguments, environment and files never have it. `process` runs the program,
-//! `remote` interprets its output.
+//! Git runs no hook, does not prompt, and uses only the protocol of the URL. It does not read the configuration of a
+//! user or the system, except that of the daemon's user for a repository on this machine. It gets a token through a
+//! pipe that only its children inherit, and only for the host of the URL. Arguments, environment and files never
+//! contain the token. `process` runs the program, `remote` interprets its output.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::location::Protocol;
 use super::process::{self, CallError, Ended, Process};
 
 /// Environment variables that are passed to `git`: the search path, the key agent, the proxy and the certificates. All
-/// others are removed.
+/// other variables are removed.
 const PASSED_ON: [&str; 8] = [
     "PATH",
     "SSH_AUTH_SOCK",
@@ -47,7 +47,7 @@ const ENVIRONMENT: [(&str, &str); 11] = [
     ),
 ];
 
-/// A very slow transfer counts as a hang. A transfer becomes one pack. No maintenance runs during or after it.
+/// A very slow transfer counts as a hang. A transfer becomes one pack. Git runs no maintenance during or after it.
 const CONFIGURATION: [&str; 11] = [
     "protocol.ext.allow=never",
     "protocol.file.allow=never",
@@ -62,15 +62,15 @@ const CONFIGURATION: [&str; 11] = [
     "submodule.recurse=false",
 ];
 
-/// Runs the program with its standard input as descriptor 3, which it hands on to its children. As standard input they
-/// get other pipes.
+/// Runs the program with its standard input as descriptor 3, which its children inherit. Their standard input is
+/// another pipe.
 const WITH_INPUT_FOR_CHILDREN: [&str; 2] = ["-c", "exec 3<&0 </dev/null; exec \"$0\" \"$@\""];
 
-/// The credential helper of `git`: it passes its input on. `git` also calls it to report valid and invalid credentials, and
-/// expects no answer.
+/// The credential helper of `git`, which prints its input. `git` also calls it to report valid and invalid credentials,
+/// and expects no answer then.
 const HELPER: &str = "!f() { test \"$1\" != get || cat <&3; }; f";
 
-/// The exit code of a shell that does not find a program.
+/// The exit code of a shell if it does not find a program.
 const NOT_FOUND: i32 = 127;
 
 pub(super) struct Call<'a> {
@@ -80,7 +80,7 @@ pub(super) struct Call<'a> {
     pub credentials: Option<&'a Credentials>,
     pub ca_file: Option<&'a Path>,
     pub deadline: Duration,
-    /// Bytes the program may write into one file.
+    /// The most bytes that the program may write into one file.
     pub file_bytes: u64,
     pub calls: &'a Calls,
 }
@@ -133,7 +133,7 @@ fn command(call: &Call<'_>) -> Command {
             },
         );
     if call.url.protocol() == Protocol::Path {
-        // As with libgit2, `safe.directory` of the daemon's user allows the repository of another one.
+        // As with libgit2, `safe.directory` in the configuration of the daemon's user allows the repository of another user.
         command.env_remove("GIT_CONFIG_GLOBAL");
         command.envs(std::env::var_os("HOME").map(|home| ("HOME", home)));
     }
@@ -169,7 +169,7 @@ mod tests {
         url
     }
 
-    /// `git` with an alias runs a shell, which shows the environment and the process group.
+    /// `git` with an alias runs a shell, which can show the environment and the process group.
     fn shell(script: &str, deadline: Duration) -> Result<Ended, CallError> {
         shell_among(&Calls::default(), script, deadline)
     }
@@ -192,7 +192,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(180);
 
     #[test]
-    fn a_missing_program_is_told_apart() {
+    fn a_missing_program_is_reported_as_not_installed() {
         let error = run(&Call {
             program: OsStr::new("no-such-git"),
             arguments: &[],
@@ -232,14 +232,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_told_apart_also_with_credentials() {
+    fn a_missing_program_is_reported_as_not_installed_with_credentials() {
         let error = with_credentials("no-such-git", &[]).unwrap_err();
         assert!(matches!(error, CallError::NotInstalled), "{error:?}");
     }
 
-    /// A proxy that asks for a login is another host to `git`.
+    /// If a proxy asks for a login, `git` treats the proxy as another host.
     #[test]
-    fn credentials_are_for_the_host_of_the_url_alone() {
+    fn only_the_host_of_the_url_gets_the_credentials() {
         for (host, is_known) in [
             ("https\nhost=forge.example", true),
             ("https\nhost=forge.example:8443", false),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_daemons_environment_gets_through() {
+    fn the_daemons_environment_is_not_passed_on() {
         let ended = shell("env", LONG).unwrap();
         assert!(ended.status.success(), "{}", ended.complaint);
         let text = String::from_utf8(ended.output).unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_all_calls_ends_the_whole_group_and_lets_none_begin() {
+    fn ending_all_calls_ends_the_whole_group_and_refuses_new_calls() {
         let folder = tempfile::tempdir().unwrap();
         let begun = folder.path().join("begun");
         let status = Command::new("mkfifo").arg(&begun).status().unwrap();
@@ -321,10 +321,10 @@ mod tests {
         let script = format!("sleep 600 & echo > {}; sleep 600", begun.display());
         let (sender, outcome) = mpsc::channel();
         thread::spawn(move || sender.send(shell_among(&of_call, &script, LONG * 10)));
-        // Opening the other end waits until the script is there.
+        // Opening the other end waits until the script has started.
         std::fs::read(&begun).unwrap();
 
-        // It waits for everybody who holds the output, so the whole group is gone.
+        // `end` waits for every process that holds the output, so the whole group has ended.
         assert!(calls.end(LONG));
         let outcome = outcome.recv_timeout(LONG).unwrap();
         assert!(matches!(outcome, Err(CallError::Stopped)), "{outcome:?}");
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_left_behind_does_not_hold_the_call() {
+    fn a_remaining_child_does_not_delay_the_call() {
         let started = Instant::now();
         let ended = shell("sleep 600 & echo done", LONG).unwrap();
         assert_eq!(ended.output, b"done\n");

@@ -1,17 +1,17 @@
-//! Which commit of a repository is wanted: a branch, a tag, a full reference name or a commit.
+//! The wanted commit of a repository: a branch, a tag, a full reference name, or a commit.
 
 use std::fmt;
 
 use super::CommitId;
 use super::limits;
 
-/// What a source follows. A plain name means a branch, or else a tag. `HEAD` is the repository's own choice.
+/// The reference that a source follows. A plain name means a branch, or else a tag. `HEAD` is the default of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(Kind);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// What the repository's HEAD names.
+    /// The reference to which the repository's HEAD points.
     Head,
     Name(String),
     /// A name that begins with `refs/`.
@@ -46,14 +46,14 @@ impl Reference {
         Ok(Reference(kind(text.to_owned())))
     }
 
-    /// The wanted reference. None stands for the repository's HEAD.
+    /// The wanted reference. Without one, the repository's HEAD.
     pub(super) fn kind_of(reference: Option<&Reference>) -> &Kind {
         reference.map_or(&Kind::Head, |reference| &reference.0)
     }
 }
 
 impl Kind {
-    /// The full names that this may mean. The first that exists is used. A commit has none.
+    /// The full names that this may mean. The first existing reference is used. A commit has no names.
     pub(super) fn candidates(&self) -> Vec<String> {
         match self {
             Kind::Head => vec!["HEAD".to_owned()],
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart_and_print_as_written() {
+    fn forms_of_names_are_distinguished_and_print_as_written() {
         let commit = "0123456789abcdef0123456789abcdef01234567";
         for (text, candidates) in [
             ("HEAD", vec!["HEAD"]),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_refuses_is_refused() {
+    fn names_that_git_refuses_are_refused() {
         for text in [
             "",
             "-x",

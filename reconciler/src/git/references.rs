@@ -1,4 +1,4 @@
-//! References to the commits whose files jobs need. They keep the commits from being removed, and name them when a
+//! References to the commits whose files jobs need. They protect these commits from removal, and list them when a
 //! mirror is rebuilt.
 
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(super) fn all(mirror: &Repository) -> Result<BTreeSet<CommitId>, git2::Error
     Ok(kept)
 }
 
-/// Gives each of these commits a reference, if the mirror has it, and removes all others.
+/// Gives each of these commits a reference, if the mirror has the commit, and removes all other references.
 pub(super) fn keep(mirror: &Repository, commits: &BTreeSet<CommitId>) -> Result<(), git2::Error> {
     let kept = all(mirror)?;
     for commit in commits.difference(&kept) {

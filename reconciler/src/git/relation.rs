@@ -1,6 +1,6 @@
 //! How a new tip relates to the previous one: the same, a descendant, or a rewritten history.
 //!
-//! The walk gets the parents of each commit from the repository, so that it ends where a shallow history ends.
+//! The walk reads the parents of each commit through the repository, so that it ends where a shallow history ends.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -11,26 +11,27 @@ use super::{CommitId, limits};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Relation {
     Same,
-    /// The new tip contains the old one.
+    /// The new tip contains the old tip.
     Descendant {
-        /// The commits in between: in the new tip, not in the old one, and not the new tip itself. Newest first.
+        /// The commits between the tips: in the history of the new tip but not of the old tip, without the new tip.
+        /// Newest first.
         skipped: Vec<CommitId>,
-        /// There are more than are listed.
+        /// True if there are more commits than listed.
         more: bool,
     },
-    /// The new tip does not contain the old one, or the old one is no longer known.
+    /// The new tip does not contain the old tip, or the old tip is missing.
     Rewritten,
 }
 
-/// Reachable from the new tip, from the old tip, or from both.
+/// The tips from which a commit is reachable: new, old, or both.
 type Colour = u8;
 const NEW: Colour = 1;
 const OLD: Colour = 2;
 
-/// Paints the ancestors of both tips, newest first, until only ancestors of the old one are left.
+/// Marks the ancestors of both tips, newest first, until only ancestors of the old tip are left.
 ///
-/// A commit on a path from `new` to `old` is never an ancestor of `old`, so such a path is walked
-/// to its end whatever the clocks of the committers say.
+/// A commit on a path from `new` to `old` is never an ancestor of `old`. So such a path is walked to its end, even if
+/// the clocks of the committers differ.
 pub(super) fn between(
     mirror: &Repository,
     old: CommitId,
@@ -74,9 +75,9 @@ struct Walk<'mirror> {
     colours: HashMap<Oid, Colour>,
     /// Commits whose parents are not marked yet, with their time and mark.
     queue: BinaryHeap<(i64, Oid, Colour)>,
-    /// How many in the queue were not known to belong to the old tip.
+    /// The number of commits in the queue that were not known to belong to the old tip.
     undecided: usize,
-    /// Each commit taken from the queue as new only, newest first.
+    /// Each commit that was taken from the queue as an ancestor of the new tip only, newest first.
     visited: Vec<Oid>,
 }
 

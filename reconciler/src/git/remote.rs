@@ -1,6 +1,6 @@
 //! A repository on another machine, reached through the `git` program.
 //!
-//! One listing shows the commit of the wanted reference. Objects are transferred only if the mirror lacks that commit.
+//! A listing shows the commit of the wanted reference. Objects are transferred only if the mirror lacks this commit.
 //! `complaint` interprets error messages of the program.
 
 use std::cell::OnceCell;
@@ -25,20 +25,20 @@ pub(super) struct RemoteSource<'a> {
     pub access: &'a Access,
     /// The credentials of this attempt, once they are read.
     pub credentials: OnceCell<Credentials>,
-    /// Whether it was logged that every user can read the token.
+    /// True if a warning was logged that every user can read the token.
     pub warned: &'a AtomicBool,
     pub program: &'a OsStr,
     pub limits: &'a FetchLimits,
     pub calls: &'a Calls,
 }
 
-/// The commit of the wanted reference at the listing.
+/// The commit of the wanted reference, according to the listing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Listed {
     pub commit: CommitId,
-    /// What to ask the remote for: a reference name or the commit itself.
+    /// The name to request from the remote: a reference name or the commit itself.
     pub ask_for: String,
-    /// The full name of the branch that HEAD names, if HEAD is wanted and the remote reports it.
+    /// The full name of the branch to which HEAD points, if HEAD is wanted and the remote reports it.
     pub head: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl RemoteSource<'_> {
             });
         }
         let candidates = wanted.candidates();
-        // A trailing star also matches the line with the target of an annotated tag.
+        // With a trailing star, the pattern also matches the line with the target of an annotated tag.
         let patterns: Vec<String> = candidates.iter().map(|name| format!("{name}*")).collect();
         let listing = self.list(&patterns)?;
         let listing = Listing {
@@ -66,8 +66,8 @@ impl RemoteSource<'_> {
         }
     }
 
-    /// Fetches what was listed into `mirror`, under the name `into`. The tip may have moved since. The fetched commit
-    /// is then the target of the name. A shallow fetch brings the newest part of the history only.
+    /// Fetches the listed reference into `mirror`, under the name `into`. If the tip has moved since the listing, the
+    /// name points to the newer commit. A shallow fetch gets only the newest part of the history.
     pub(super) fn fetch_into(
         &self,
         mirror: &Path,
@@ -222,7 +222,7 @@ pub(super) fn version(output: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether a listing has the longer object names of SHA-256.
+/// True if a listing has the longer object names of SHA-256.
 fn has_sha256(listing: &[u8]) -> bool {
     let listing = String::from_utf8_lossy(listing);
     let mut objects = listing.lines().filter_map(|line| line.split_once('\t'));
@@ -233,7 +233,7 @@ fn has_sha256(listing: &[u8]) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Listing {
     references: Vec<(CommitId, String)>,
-    /// The full name of what HEAD names.
+    /// The full name of the reference to which HEAD points.
     head: Option<String>,
 }
 
@@ -256,8 +256,8 @@ fn pick(listing: &Listing, candidates: &[String]) -> Option<Listed> {
     })
 }
 
-/// Parses lines of an object, a tab and a name. The line about HEAD has `ref:` and another name instead of the object.
-/// None if a line has another form.
+/// Parses lines with an object, a tab and a name. The line about HEAD has `ref:` and another name instead of the
+/// object. None if a line has another form.
 fn parse_listing(output: &[u8]) -> Option<Listing> {
     let mut listing = Listing {
         references: Vec::new(),
@@ -276,8 +276,8 @@ fn parse_listing(output: &[u8]) -> Option<Listing> {
     Some(listing)
 }
 
-/// Removes the files that a killed `git` leaves in a mirror, which would fill the disk. Returns the size of the
-/// largest, which shows whether it reached the limit of a file.
+/// Removes the files that a killed `git` leaves in a mirror, because they would fill the disk. Returns the size of the
+/// largest file, which shows whether it reached the limit.
 fn remove_half_written_packs(mirror: &Path) -> u64 {
     let Ok(packs) = fs::read_dir(mirror.join("objects/pack")) else {
         return 0;
@@ -286,7 +286,7 @@ fn remove_half_written_packs(mirror: &Path) -> u64 {
     for entry in packs.filter_map(Result::ok) {
         if entry.file_name().as_encoded_bytes().starts_with(b"tmp_") {
             largest = largest.max(entry.metadata().map_or(0, |metadata| metadata.len()));
-            // A file that stays is found again after the next failure.
+            // If the file stays, the next failure removes it.
             let _stays = fs::remove_file(entry.path());
         }
     }
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_goes_before_a_tag_and_a_tag_leads_to_its_commit() {
+    fn a_branch_is_preferred_to_a_tag_and_a_tag_is_resolved_to_its_commit() {
         let listing =
             format!("{ONE}\trefs/heads/v1-next\n{ONE}\trefs/tags/v1\n{TWO}\trefs/tags/v1^{{}}\n");
         let candidates = ["refs/heads/v1", "refs/tags/v1"];
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listing_of_anything_else_is_refused() {
+    fn a_malformed_listing_is_refused() {
         let empty = Listing {
             references: Vec::new(),
             head: None,

@@ -1,4 +1,4 @@
-//! Which folders of a repository show that a reference has moved, and what an event in them means.
+//! The folders of a repository that show changes of references, and the meaning of events in them.
 //!
 //! This module knows the layout of Git's folders. `crate::watch` watches them.
 
@@ -16,18 +16,18 @@ pub(crate) enum Scene {
     Repository {
         path: PathBuf,
         git_dir: PathBuf,
-        /// The folder above the references. For a linked work tree it is a different one.
+        /// The folder that contains the references. It differs from `git_dir` for a linked work tree.
         common_dir: PathBuf,
         refs: PathBuf,
     },
     Waiting {
         path: PathBuf,
-        /// The folders in which its creation would be seen first.
+        /// The folders in which its creation would first be visible.
         folders: Vec<PathBuf>,
     },
 }
 
-/// What an event means for the references, in increasing importance.
+/// The meaning of an event for the references, in increasing importance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     Nothing,
@@ -37,7 +37,7 @@ pub(crate) enum Verdict {
     Rearm,
 }
 
-/// The entries by which a folder is recognised as a repository.
+/// The entries that show that a folder is a repository.
 const MAKINGS: [&str; 5] = [".git", "HEAD", "config", "objects", "refs"];
 
 impl Scene {
@@ -50,7 +50,7 @@ impl Scene {
                 refs: repository.commondir().join("refs"),
             };
         }
-        // libgit2 does not open these.
+        // libgit2 does not open a repository with reftable.
         let common_dir = common_folder(path);
         let refs = common_dir.join("reftable");
         if refs.join("tables.list").is_file() {
@@ -74,8 +74,8 @@ impl Scene {
         }
     }
 
-    /// The folders above the repository. They show that another repository replaces it at its path, while its own folders live
-    /// on elsewhere. Not every folder can be watched, so the watch must work without them.
+    /// The folders above the repository. They show when another repository replaces it at its path, while its own
+    /// folders still exist elsewhere. Some of them cannot be watched, so the watch must work without them.
     pub(crate) fn above(&self) -> impl Iterator<Item = &Path> {
         let path = match self {
             Scene::Waiting { .. } => None,
@@ -84,7 +84,7 @@ impl Scene {
         path.into_iter().flat_map(|path| path.ancestors().skip(1))
     }
 
-    /// The folders to watch. Objects are left out, because they are written before the reference to them.
+    /// The folders to watch. The folder of objects is left out, because objects are written before the reference to them.
     pub(crate) fn folders(&self) -> Vec<(PathBuf, RecursiveMode)> {
         match self {
             Scene::Waiting { folders, .. } => folders
@@ -109,7 +109,7 @@ impl Scene {
         }
     }
 
-    /// What an event in those folders means for the references.
+    /// The meaning of an event in these folders for the references.
     pub(crate) fn judge(&self, event: &Event) -> Verdict {
         if event.need_rescan() {
             return Verdict::Rearm;
@@ -141,7 +141,7 @@ impl Scene {
     }
 }
 
-/// Reading, times and modes do not matter. The end of writing does, because a reference may be written in place.
+/// Reads, times and modes do not matter. The end of a write does, because a reference may be overwritten in place.
 fn is_noise(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
@@ -154,7 +154,7 @@ fn is_noise(kind: EventKind) -> bool {
     }
 }
 
-/// A folder that is watched, or one above the repository, was made, removed or moved.
+/// Judges the creation, removal or move of a watched folder or of a folder above the repository.
 fn judge_folder(kind: EventKind) -> Verdict {
     match kind {
         EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)) => {
@@ -179,14 +179,14 @@ fn judge_inside(
     if !is_reference || path.extension() == Some(OsStr::new("lock")) {
         Verdict::Nothing
     } else if kind == EventKind::Create(CreateKind::Folder) {
-        // The new folder may have entries from before it was watched.
+        // The new folder may have entries from before the watch.
         Verdict::Rearm
     } else {
         Verdict::Changed
     }
 }
 
-/// Whether the event may be a part of creating the repository: a folder on its path, or one of its own entries.
+/// An event matters if it may be a part of creating the repository: a folder on its path, or one of its own entries.
 fn judge_waiting(target: &Path, path: &Path) -> Verdict {
     let first_inside = path
         .strip_prefix(target)
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_a_reference_counts() {
+    fn moves_of_references_and_folders_are_reported() {
         let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         let both = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
         for (kind, paths, verdict) in [
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn only_steps_towards_the_repository_count_while_waiting() {
+    fn while_waiting_only_steps_towards_the_repository_matter() {
         let waiting = Scene::Waiting {
             path: "/srv/flows".into(),
             folders: vec!["/srv".into()],

@@ -1,6 +1,6 @@
-//! The workflow files of one commit, read straight from the object store.
+//! The workflow files of one commit, read directly from the object store.
 //!
-//! A file that cannot be read is listed with the reason. So a file that is not listed does not exist.
+//! An unreadable file is listed with the reason. So a file that is not listed does not exist.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,29 +16,27 @@ use super::{CommitId, ReadError, ReadLimits, left_out, limits};
 pub(crate) struct Snapshot {
     /// Sorted by path, each path once.
     pub(crate) files: Vec<File>,
-    /// What is at the path of the folder.
+    /// The entry at the path of the folder.
     pub(crate) folder: TipFolder,
-    /// Warnings about files and links that are not read.
+    /// Warnings about files and links that were not read.
     pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// A file with a workflow's extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct File {
-    /// Path from the top of the repository, with `/` between names. A name that is not UTF-8 is
-    /// written with `\xNN` for its bytes.
+    /// Path from the top of the repository, with `/` between names. In a name that is not UTF-8, bytes are written as `\xNN`.
     pub(crate) path: String,
     pub(crate) content: Content,
 }
 
-/// What a file holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(Arc<str>),
     Unreadable(Unreadable),
 }
 
-/// Why a file has no text. Nothing follows about its workflow.
+/// Why the text of a file is unknown. Nothing follows for its workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("the file is a symbolic link, and links are not followed")]
@@ -135,7 +133,7 @@ pub(super) fn read(
 enum Found {
     Tree(Oid),
     Nothing,
-    /// It is described for people.
+    /// A description for people.
     Other(String),
 }
 
@@ -154,7 +152,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What is at `names` below the top.
+    /// Finds the entry at `names` below the top.
     fn descend(&self, names: &[impl AsRef<str>]) -> Result<Found, ReadError> {
         let (mut tree, mut path) = (self.top, String::new());
         for name in names {
@@ -189,7 +187,7 @@ impl<'a> Reader<'a> {
         )
     }
 
-    /// Where a link leads, if that can be read as text.
+    /// The target of a link, if it can be read as text.
     fn link_target(&self, link: &TreeEntry<'_>) -> Option<String> {
         let (size, _) = self.objects.read_header(link.id()).ok()?;
         if size > limits::LINK_TARGET_BYTES {
@@ -199,7 +197,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(object.data().to_vec()).ok()
     }
 
-    /// Whether a link below `prefix` leads to a folder of this commit.
+    /// True if a link below `prefix` points to a folder of this commit.
     fn leads_to_folder(&self, prefix: &str, link: &TreeEntry<'_>) -> Result<bool, ReadError> {
         let Some(target) = self.link_target(link).filter(|to| !to.starts_with('/')) else {
             return Ok(false);
@@ -280,7 +278,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Adds a file. A crafted tree may contain a name twice. Git tools see the first one.
+    /// Adds a file. A crafted tree may contain a name twice. Like Git tools, keep the first entry.
     fn keep(&mut self, path: String, content: Content) -> Result<(), ReadError> {
         if let Content::Text(text) = &content {
             self.text_bytes += text.len();
@@ -341,7 +339,7 @@ fn is_workflow(name: &[u8]) -> bool {
     is_yaml && name != SETTINGS_FILE.as_bytes()
 }
 
-/// A name as text. Different names give different texts.
+/// A name as text. Different names result in different texts.
 fn escaped(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(text) => text.to_owned(),

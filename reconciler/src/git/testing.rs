@@ -1,5 +1,4 @@
-//! Repositories for tests, made by libgit2 or by the `git` program without any configuration of
-//! the machine.
+//! Repositories for tests, made by libgit2, or by the `git` program without the configuration of the machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{Calls, CommitId, Location, Mirror};
 
-/// A folder with one repository, and room for its mirror.
+/// A folder with one repository and space for its mirror.
 pub(crate) struct Fixture {
     dir: TempDir,
     pub(crate) repository: Repository,
@@ -57,19 +56,19 @@ impl Fixture {
         Mirror::new(self.mirror_dir(), Calls::default())
     }
 
-    /// A commit of exactly these entries on `refs/heads/main`.
+    /// Commits exactly these entries on `refs/heads/main`.
     pub(crate) fn push(&self, entries: &[Entry<'_>]) -> CommitId {
         let parent = self.repository.refname_to_id("refs/heads/main").ok();
         let parents: Vec<Oid> = parent.into_iter().collect();
         self.commit("refs/heads/main", &parents, entries)
     }
 
-    /// A commit of one file, for tests that care for history only.
+    /// Commits one file, for tests that only need a history.
     pub(crate) fn push_text(&self, text: &str) -> CommitId {
         self.push(&[("workflows/a.yaml", FILE, text.as_bytes())])
     }
 
-    /// A commit with these parents, to which `reference` is moved.
+    /// Makes a commit with these parents and moves `reference` to it.
     pub(crate) fn commit(
         &self,
         reference: &str,
@@ -113,7 +112,7 @@ impl Fixture {
     }
 }
 
-/// Whether the program of this machine knows reftable.
+/// True if the installed `git` supports reftable.
 pub(crate) fn has_reftable() -> bool {
     let said = Command::new("git").arg("--version").output().unwrap();
     let said = String::from_utf8(said.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The promises of a mirror, kept with real repositories.
+//! The promises of a mirror, checked with real repositories.
 
 mod damage;
 mod fetching;

@@ -1,4 +1,4 @@
-//! The commit of a source, as it is shown.
+//! The newest commit of a source, as shown to users.
 
 use git2::Repository;
 
@@ -11,11 +11,11 @@ pub(crate) struct Tip {
     pub(crate) summary: String,
     /// `Name <address>`.
     pub(crate) author: String,
-    /// The full name of what the repository's HEAD names, if that was asked for and is known.
+    /// The full name of the reference to which the repository's HEAD points, if it was requested and is known.
     pub(crate) default_reference: Option<String>,
 }
 
-/// Reads the tip from a mirror. This also shows whether the mirror can be read.
+/// Reads the tip from a mirror. This also checks that the mirror can be read.
 pub(super) fn read(mirror: &Repository, commit: CommitId) -> Result<Tip, git2::Error> {
     let (size, _) = mirror.odb()?.read_header(commit.oid())?;
     if size > limits::STRUCTURE_BYTES {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_made_fit_to_show() {
+    fn texts_become_one_bounded_line() {
         assert_eq!(one_line("a\u{1b}[31mb\nc"), "a [31mb c");
         assert_eq!(
             one_line(&"é".repeat(1000)).chars().count(),

@@ -16,7 +16,7 @@ use crate::handle::Handle;
 use crate::limits::{JOBS_AHEAD, PRUNED_AT_ONCE};
 use crate::removal::operations;
 
-/// Applies a policy to a workflow. Also returns when the next job may have to be removed, if that is known. A dry run
+/// Applies a policy to a workflow. Also returns the time when the next job may have to be removed, if known. A dry run
 /// only counts.
 pub(super) async fn pass(
     handle: &Handle,
@@ -44,34 +44,34 @@ pub(super) async fn pass(
 struct Pass {
     policy: RetentionPolicy,
     is_dry_run: bool,
-    /// Whether no job is removed by age, because the clock is not trusted.
+    /// True if no job is removed by age, because the clock is not trusted.
     age_waits: bool,
-    /// What is left, without jobs that have just ended. Each round counts again.
+    /// The remaining jobs, without jobs that have just ended. Each round counts them again.
     stock: Stock,
-    /// Jobs that have just ended. They will be removed, so no other jobs are removed in their place.
+    /// Jobs that have just ended. They will be removed later, so no other jobs are removed instead of them.
     just_ended: Stock,
-    /// The oldest jobs of each scan that have not been examined.
+    /// The oldest jobs of each scan that were not examined yet.
     backlogs: Vec<Backlog>,
     /// More about each scan, in the same order.
     scans: Vec<OfScan>,
-    /// When the first of the jobs that have just ended may be removed.
+    /// The earliest time when a job that has just ended may be removed.
     silent: Option<Timestamp>,
 }
 
 struct OfScan {
     key: ScanKey,
     protected: Vec<JobId>,
-    /// Up to where its history is loaded.
+    /// The history is loaded up to this position.
     loaded: Position,
-    /// Whether nothing more can be loaded.
+    /// True if the whole history is loaded.
     is_whole: bool,
-    /// Up to where all jobs of its history are decided.
+    /// All jobs of the history before this position are decided.
     from: Position,
-    /// The same, as it is committed.
+    /// The committed value of `from`.
     committed: Position,
-    /// Whether a job behind that place has just ended. Then the next pass begins there again.
+    /// True if a job after `from` has just ended. Then the next pass begins at `from` again.
     waits: bool,
-    /// What was decided since the last commit.
+    /// Decisions since the last commit.
     remove: Vec<(FinishedJob, Arc<Job>)>,
     stay: Vec<FinishedJob>,
     gone: Vec<JobId>,
@@ -79,7 +79,7 @@ struct OfScan {
 }
 
 impl Pass {
-    /// Begins a pass. It reads no history yet.
+    /// Begins a pass. The history is read later.
     fn begin(
         world: &World,
         workflow: WorkflowId,
@@ -154,7 +154,7 @@ impl Pass {
         self.stock.subtract(self.just_ended);
     }
 
-    /// Decides about [`JOBS_AHEAD`] jobs at most, and commits the decisions.
+    /// Decides about at most [`JOBS_AHEAD`] jobs, and commits the decisions.
     async fn round(&mut self, handle: &Handle) -> Result<Next, RemovalError> {
         handle.state().read(|world| self.recount(world));
         let ages = handle.clock().ages();
@@ -167,7 +167,7 @@ impl Pass {
         let mut outcome = Next::Nothing(None);
         for _ in 0..JOBS_AHEAD {
             if policy.age.is_none() && !policy.is_exceeded_by(self.stock) {
-                // Nothing needs to be read.
+                // The policy is met without reading the history.
                 outcome = Next::Nothing(None);
                 break;
             }
@@ -186,8 +186,8 @@ impl Pass {
         Ok(outcome)
     }
 
-    /// Loads more jobs for every scan whose loaded jobs are used up. The first time it does so although some jobs were passed
-    /// over, because later jobs decide where the line of a job ends.
+    /// Loads more jobs for every scan whose loaded jobs are all examined. The first load is needed even if earlier passes
+    /// kept jobs, because the end time of a job is judged by the end times of later jobs.
     async fn load(&mut self, handle: &Handle) -> Result<(), RemovalError> {
         for (backlog, of_scan) in self.backlogs.iter_mut().zip(&mut self.scans) {
             let is_used_up = backlog.iter().all(|candidate| candidate.end.is_none());
@@ -205,7 +205,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Decides about the first job of a scan, which the policy removes.
+    /// Decides about the first job of a scan, which the policy selects for removal.
     async fn decide_first(
         &mut self,
         handle: &Handle,
@@ -228,7 +228,7 @@ impl Pass {
             record => record?,
         };
         let Some(record) = record else {
-            // Its removal has been counted elsewhere.
+            // The job was already removed and counted.
             of_scan.gone.extend(end.is_none().then_some(id));
             of_scan.read_to(end);
             return Ok(());
@@ -270,12 +270,12 @@ impl Pass {
 }
 
 impl OfScan {
-    /// The job whose line ends there is decided.
+    /// Marks the job whose line ends at `end` as decided.
     fn read_to(&mut self, end: Option<Position>) {
         self.from = end.filter(|_| !self.waits).unwrap_or(self.from);
     }
 
-    /// The job stays. It needs no entry if the next pass comes to its line again, or if it has one already.
+    /// Keeps the job. No entry is needed if the next pass reads its line again, or if an entry exists.
     fn stays(&mut self, job: FinishedJob, end: Option<Position>) {
         self.stay
             .extend((end.is_some() && !self.waits).then_some(job));
@@ -299,7 +299,7 @@ impl OfScan {
         Ok(())
     }
 
-    /// Commits what was decided since the last commit.
+    /// Commits the decisions since the last commit.
     async fn commit(&mut self, handle: &Handle) -> Result<(), RemovalError> {
         let prune = Prune {
             scan: self.key.clone(),

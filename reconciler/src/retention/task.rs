@@ -9,21 +9,24 @@ use model::{Timestamp, WorkflowId};
 use super::pass::pass;
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::{DEADLINE_LOOK, RETENTION_REST};
+use crate::limits::{DEADLINE_CHECK, RETENTION_REST};
 
 #[derive(Debug, Clone, Copy)]
 struct Left {
     stock: Stock,
-    /// When the next job becomes too old.
+    /// The time when the next job becomes too old.
     next: Option<Timestamp>,
 }
 
-/// The longest wait for a finished job, if the next one becomes too old at `next`. The wall clock may be set forward
-/// meanwhile. Without such a time the task need not wake up, unless something `must_be_repeated`.
+/// The longest wait for a finished job, if the next job becomes too old at `next`. The wait is bounded because the wall
+/// clock may be set forward. Without `next` the task need not wake up, unless `must_be_repeated`.
 fn pause(next: Option<Timestamp>, now: Timestamp, must_be_repeated: bool) -> Duration {
     match next {
-        Some(next) => (next - now).to_std().unwrap_or_default().min(DEADLINE_LOOK),
-        None if must_be_repeated => DEADLINE_LOOK,
+        Some(next) => (next - now)
+            .to_std()
+            .unwrap_or_default()
+            .min(DEADLINE_CHECK),
+        None if must_be_repeated => DEADLINE_CHECK,
         None => Duration::MAX,
     }
 }
@@ -41,7 +44,7 @@ pub(crate) async fn enforce_retention(handle: Handle) {
         changes.mark_unchanged();
         let is_trusted = handle.clock().ages().is_some();
         if is_trusted && !was_trusted {
-            // The due times came from a clock that was not trusted.
+            // The due times were computed with a clock that was not trusted.
             left.clear();
         }
         was_trusted = is_trusted;
@@ -83,8 +86,7 @@ async fn enforce_policy(
     Ok(Left { stock, next })
 }
 
-/// Whether a job may have to be removed. If only protected jobs exceed the policy, nothing is removed until another job
-/// ends.
+/// True if a job may have to be removed. If only protected jobs exceed the policy, nothing is removed until another job ends.
 fn is_due(policy: &RetentionPolicy, stock: Stock, left: Option<&Left>, now: Timestamp) -> bool {
     let Some(left) = left else {
         return policy.age.is_some() || policy.is_exceeded_by(stock);
@@ -105,9 +107,9 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_retried_although_nothing_changes() {
+    fn a_failure_is_retried_without_a_change() {
         assert_eq!(pause(None, at(0), false), Duration::MAX);
-        assert_eq!(pause(None, at(0), true), DEADLINE_LOOK);
+        assert_eq!(pause(None, at(0), true), DEADLINE_CHECK);
         let next = Some(at(5));
         assert_eq!(pause(next, at(0), false), Duration::from_secs(5));
         assert_eq!(pause(next, at(9), false), Duration::ZERO);
@@ -125,8 +127,8 @@ mod tests {
             next,
         };
         let is_due = |left: Left| is_due(&policy, few, Some(&left), at(10));
-        assert!(!is_due(left(3, None)), "what is left is protected");
-        assert!(is_due(left(2, None)), "there is one more");
+        assert!(!is_due(left(3, None)), "the remaining jobs are protected");
+        assert!(is_due(left(2, None)), "there is one more job");
         assert!(!is_due(left(3, Some(at(11)))));
         assert!(is_due(left(3, Some(at(10)))));
     }

@@ -1,4 +1,4 @@
-//! Policies at work on a real state.
+//! Retention policies on a real state.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::expiry::remove_expired_artifacts;
 use crate::testing::{TestDaemon, activate, source_name, succeeded};
 use crate::{Retained, RunnerSession};
 
-/// A scan whose artifacts last a while, and one without.
+/// A scan with artifacts of different lifetimes, and a scan without artifacts.
 const SCANS: &str = "
 scans:
   build:
@@ -63,7 +63,7 @@ async fn daemon(folder: &TempDir, default: RetentionPolicy) -> (TestDaemon, Work
     (daemon, WorkflowId::derive(&source_name(), "kept"))
 }
 
-/// A job of the scan that succeeded with artifacts of these names.
+/// Runs a job of the scan successfully, with artifacts of these names.
 async fn success(
     daemon: &TestDaemon,
     runner: RunnerSession,
@@ -96,7 +96,7 @@ async fn success(
     complete.await.unwrap().id
 }
 
-/// Jobs that were cancelled before they began.
+/// Creates jobs and cancels them before they start.
 async fn cancelled(daemon: &TestDaemon, workflow: WorkflowId, count: usize) -> Vec<JobId> {
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -125,7 +125,7 @@ fn kept(retained: &Retained, scan: &str) -> (u64, u64, u64) {
 }
 
 #[tokio::test]
-async fn passes_at_the_same_time_remove_no_more_than_one() {
+async fn concurrent_passes_remove_no_more_jobs_than_one_pass() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     cancelled(&daemon, workflow, 20).await;
@@ -138,7 +138,7 @@ async fn passes_at_the_same_time_remove_no_more_than_one() {
 }
 
 #[tokio::test]
-async fn a_job_that_a_person_deletes_beside_a_pass_goes_in_place_of_another() {
+async fn a_job_deleted_during_a_pass_counts_towards_its_removals() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let ids = cancelled(&daemon, workflow, 20).await;
@@ -151,7 +151,7 @@ async fn a_job_that_a_person_deletes_beside_a_pass_goes_in_place_of_another() {
 }
 
 #[tokio::test]
-async fn a_dry_run_tells_what_a_run_then_does() {
+async fn a_dry_run_reports_the_removals_of_the_next_run() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let (runner, _) = daemon.register("one", 1).await;
@@ -159,7 +159,7 @@ async fn a_dry_run_tells_what_a_run_then_does() {
     for _ in 0..4 {
         success(&daemon, runner, workflow, "build", &["report"]).await;
     }
-    // Its line stays in the history until that is read, and it must not be reported a second time.
+    // Its line stays in the history until a pass reads it. It must not be reported twice.
     let deleted = success(&daemon, runner, workflow, "build", &[]).await;
     for _ in 0..2 {
         success(&daemon, runner, workflow, "build", &["report"]).await;
@@ -191,7 +191,7 @@ async fn a_dry_run_tells_what_a_run_then_does() {
 }
 
 #[tokio::test]
-async fn more_jobs_than_one_commit_takes_go_at_once() {
+async fn one_pass_removes_more_jobs_than_fit_into_a_commit() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let ids = cancelled(&daemon, workflow, 130).await;
@@ -211,9 +211,10 @@ async fn more_jobs_than_one_commit_takes_go_at_once() {
     daemon.close().await;
 }
 
-/// Somebody removed pages of the history and its head. The commit that crosses the hole must not be too large.
+/// As if pages of the history and its head had been removed by hand. The commit that skips the missing pages must not
+/// be too large.
 #[tokio::test]
-async fn a_wide_hole_in_a_history_is_crossed_at_once() {
+async fn one_pass_skips_many_missing_pages_of_a_history() {
     for wide in [3, 41, 130] {
         let folder = tempfile::tempdir().unwrap();
         let (first, workflow) = daemon(&folder, RetentionPolicy::default()).await;
@@ -240,7 +241,7 @@ async fn a_wide_hole_in_a_history_is_crossed_at_once() {
 }
 
 #[tokio::test]
-async fn bytes_of_artifacts_that_went_before_make_no_room() {
+async fn removed_artifacts_are_not_counted_again_with_their_job() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let (runner, _) = daemon.register("one", 1).await;
@@ -258,7 +259,7 @@ async fn bytes_of_artifacts_that_went_before_make_no_room() {
 }
 
 #[tokio::test]
-async fn a_job_too_large_for_one_commit_makes_no_others_go() {
+async fn only_the_job_that_is_too_large_for_one_commit_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, _) = daemon(&folder, RetentionPolicy::default()).await;
     let names: Vec<String> = (0..REMOVAL_OPERATIONS).map(|it| format!("a{it}")).collect();
@@ -285,7 +286,7 @@ async fn a_job_too_large_for_one_commit_makes_no_others_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_daemon_keeps_to_its_policy_by_itself() {
+async fn the_daemon_enforces_its_policy_automatically() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, jobs(2)).await;
     let ids = cancelled(&daemon, workflow, 5).await;
@@ -296,7 +297,9 @@ async fn the_daemon_keeps_to_its_policy_by_itself() {
             heads.sum::<u64>() == count
         }
     };
-    daemon.until("the oldest go", retained(2)).await;
+    daemon
+        .until("the oldest jobs are removed", retained(2))
+        .await;
     let state = daemon.handle.state();
     assert!(state.job(ids[2]).await.unwrap().is_none());
     assert!(state.job(ids[3]).await.unwrap().is_some());
@@ -304,19 +307,19 @@ async fn the_daemon_keeps_to_its_policy_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_alone_makes_jobs_go() {
+async fn jobs_are_removed_when_they_become_too_old() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, age(30)).await;
     cancelled(&daemon, workflow, 3).await;
     let none = |world: &model::World| world.heads().all(|head| world.retained(head).jobs() == 0);
     assert!(!daemon.handle.state().read(none));
     daemon.clock.set_forward(TimeDelta::days(31));
-    daemon.until("all are too old", none).await;
+    daemon.until("all jobs are too old", none).await;
     daemon.close().await;
 }
 
 #[tokio::test]
-async fn a_job_is_deleted_once_whoever_asks() {
+async fn concurrent_requests_delete_a_job_once() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let (runner, _) = daemon.register("one", 1).await;
@@ -353,7 +356,7 @@ async fn a_job_is_deleted_once_whoever_asks() {
 }
 
 #[tokio::test]
-async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
+async fn expired_artifacts_are_removed_every_hour() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let (runner, _) = daemon.register("one", 1).await;
@@ -361,7 +364,7 @@ async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
     let first = success(&daemon, runner, workflow, "build", &names).await;
     let second = success(&daemon, runner, workflow, "build", &["cache"]).await;
     daemon.handle.state().settled().await.unwrap();
-    // Files that somebody removed by hand stop nothing.
+    // Files that were removed by hand do not stop the pass.
     let id = second.to_string();
     remove_below(&folder.path().join("state/jobs"), &id);
     let removed = async |hours| {
@@ -387,7 +390,7 @@ async fn artifacts_go_hour_by_hour_when_their_time_is_over() {
     daemon.close().await;
 }
 
-/// Removes the folder of that name, wherever it is.
+/// Removes the folder of this name at any depth.
 fn remove_below(folder: &std::path::Path, name: &str) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -400,7 +403,7 @@ fn remove_below(folder: &std::path::Path, name: &str) {
 }
 
 #[tokio::test]
-async fn nothing_goes_by_its_age_for_an_hour_after_the_clock_jumped() {
+async fn nothing_is_removed_by_age_within_an_hour_after_a_clock_jump() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let (runner, _) = daemon.register("one", 1).await;
@@ -432,7 +435,7 @@ async fn nothing_goes_by_its_age_for_an_hour_after_the_clock_jumped() {
 }
 
 #[tokio::test]
-async fn a_job_that_ended_a_moment_ago_stays_says_so_and_holds_nobody_else() {
+async fn a_job_that_has_just_ended_stays_and_is_reported_without_blocking_others() {
     let folder = tempfile::tempdir().unwrap();
     let (daemon, workflow) = daemon(&folder, RetentionPolicy::default()).await;
     let (runner, _) = daemon.register("one", 1).await;

@@ -1,4 +1,4 @@
-//! The progress of artifacts that running jobs store. It is in memory only, because it is outdated after a second.
+//! The progress of artifacts that running jobs store. It is in memory only, because it is outdated within seconds.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::supervise::lock;
 pub struct ArtifactProgress {
     pub name: String,
     pub phase: ArtifactPhase,
-    /// Bytes of the files that are packed, or of the zip that was sent.
+    /// Bytes of the packed files, or of the zip that was sent.
     pub bytes: u64,
     pub of: u64,
 }
@@ -27,7 +27,7 @@ pub enum ArtifactPhase {
 pub(super) struct Progresses(HashMap<JobId, ArtifactProgress>);
 
 impl Progresses {
-    /// When there are so many, reports of jobs that no longer run are dropped.
+    /// If there are this many reports, the reports of jobs that have ended are dropped.
     const MANY: usize = 64;
 
     fn note(
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_report_counts_and_ended_jobs_are_forgotten() {
+    fn the_newest_report_is_kept_and_ended_jobs_are_forgotten() {
         let id = |number: u128| {
             let id = format!("00000000-0000-7000-8000-{number:012}");
             id.parse::<JobId>().unwrap()

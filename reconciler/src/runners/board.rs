@@ -1,8 +1,8 @@
-//! The board: runners that wait for work, and jobs that are offered to them.
+//! The board: waiting polls of runners, and jobs that are offered to runners.
 //!
-//! Offers are only in memory. A job stays scheduled until it is claimed, so an offer that is lost with the daemon or
-//! its runner is made again. An offer is valid only while its job waits for a runner and its runner is registered. Every
-//! round checks this in the world, so nobody has to withdraw it. Time here never jumps with the wall clock.
+//! Offers are only in memory. A job stays scheduled until it is claimed, so a lost offer is made again. An offer is
+//! valid only while its job waits for a runner and its runner is registered. Every round checks this in the world, so
+//! nobody has to withdraw the offer. The board's clock never jumps with the wall clock.
 
 mod polls;
 
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 pub(crate) use self::polls::Arrival;
 use self::polls::Polls;
 use super::presence::Instance;
-use crate::limits::{DEADLINE_LOOK, OFFER, REPEAT};
+use crate::limits::{DEADLINE_CHECK, OFFER, REPEAT};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
@@ -36,9 +36,10 @@ pub(crate) struct Board {
     /// When a runner last got the message to stop a job that it still holds.
     cancels: HashMap<(RunnerId, JobId), Instant>,
     turns: Turns,
-    /// The jobs that each runner holds, by its newest poll; only runners that hold a job. Shared with many readers.
+    /// The jobs that each runner holds according to its newest poll, without runners that hold no job. Shared with many
+    /// readers.
     holding: Arc<HashMap<RunnerId, BTreeSet<JobId>>>,
-    /// The number of each runner's newest poll, with the process that counts them.
+    /// The number of each runner's newest poll, and the process that counts its polls.
     newest: HashMap<RunnerId, (Instance, u64)>,
     closed: bool,
 }
@@ -47,16 +48,16 @@ pub(crate) struct Board {
 pub(crate) struct Poll {
     pub(crate) runner: RunnerId,
     pub(crate) instance: Instance,
-    /// Its place among the polls of its process, if the process counts them.
+    /// Its number among the polls of its process, if the process counts them.
     pub(crate) number: Option<u64>,
     pub(crate) capacity: u32,
     pub(crate) holding: BTreeSet<JobId>,
 }
 
 pub(crate) struct Wait {
-    /// Its place on the board; none if the daemon is stopping or a newer poll came before it.
+    /// Its place on the board. None if the daemon is stopping or a newer poll arrived earlier.
     pub(crate) arrival: Option<Arrival>,
-    /// Its answer. It ends without one if the poll is taken off the board.
+    /// The answer to the poll. The channel closes without an answer if the poll is removed from the board.
     pub(crate) answer: oneshot::Receiver<Vec<Message>>,
 }
 
@@ -64,15 +65,15 @@ struct Offer {
     runner: RunnerId,
     token: PlainToken,
     until: Instant,
-    /// When the runner last got it.
+    /// When the runner last got the offer.
     sent: Instant,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
-    /// On the clock of the board.
+    /// By the clock of the board.
     pub(crate) steady: Instant,
-    /// On the clock of the world, which says when retries are due.
+    /// By the clock of the world, which decides when retries are due.
     pub(crate) time: Timestamp,
 }
 
@@ -82,7 +83,7 @@ struct Reply {
     new: Vec<JobId>,
 }
 
-/// Whether jobs have become free that others may take.
+/// Whether offers were withdrawn, so that other runners may get their jobs in another round.
 #[derive(PartialEq, Eq)]
 enum Round {
     Done,
@@ -94,7 +95,7 @@ impl Board {
         self.waiting.len()
     }
 
-    /// Whether a newer poll of the same process came before this one, which happens on a slower connection. It
+    /// True if a newer poll of the same process arrived earlier, because this poll took a slower connection. It
     /// describes an earlier state, so it must have no effect.
     pub(crate) fn is_overtaken(&mut self, poll: &Poll) -> bool {
         let Some(number) = poll.number else {
@@ -108,8 +109,8 @@ impl Board {
         false
     }
 
-    /// Puts a poll on the board. A waiting poll of the same runner ends without a message, and so does this one if it is
-    /// overtaken.
+    /// Puts a poll on the board. A waiting poll of the same runner ends without a message. If the new poll is
+    /// overtaken, it ends likewise.
     pub(crate) fn wait(&mut self, poll: Poll) -> Wait {
         let (sender, answer) = oneshot::channel();
         if self.is_overtaken(&poll) {
@@ -125,7 +126,7 @@ impl Board {
             Arc::make_mut(&mut self.holding).insert(poll.runner, poll.holding.clone());
         }
         if poll.capacity == 0 {
-            // It takes no jobs any more, so jobs that it was offered and does not hold are free at once.
+            // The runner takes no more jobs, so its offered jobs that it does not hold are free at once.
             self.offers
                 .retain(|job, offer| offer.runner != poll.runner || poll.holding.contains(job));
         }
@@ -133,7 +134,7 @@ impl Board {
         Wait { arrival, answer }
     }
 
-    /// Ends a poll for which nobody waits any more.
+    /// Removes a poll whose runner does not wait any more.
     pub(crate) fn withdraw(&mut self, runner: RunnerId, arrival: Arrival) {
         self.waiting.withdraw(runner, arrival);
     }
@@ -153,12 +154,12 @@ impl Board {
         }
     }
 
-    /// The jobs that each runner holds, by its newest poll.
+    /// The jobs that each runner holds according to its newest poll.
     pub(crate) fn holding(&self) -> Arc<HashMap<RunnerId, BTreeSet<JobId>>> {
         self.holding.clone()
     }
 
-    /// Answers every poll for which there is a message. Returns when to look again even if nothing changes.
+    /// Answers every poll for which there is a message. Returns when to call this again, even without a change.
     pub(crate) fn assign(
         &mut self,
         world: &World,
@@ -179,7 +180,7 @@ impl Board {
         self.turns.keep_waiting(world);
         while self.answer(world, now, entropy) == Round::Again {}
         let retry = next_delayed(world, now).map(|pause| now.steady + pause);
-        self.next_look().into_iter().chain(retry).min()
+        self.next_check().into_iter().chain(retry).min()
     }
 
     fn answer(&mut self, world: &World, now: Now, entropy: &mut dyn Entropy) -> Round {
@@ -191,7 +192,7 @@ impl Board {
             .lines()
             .map(|(abilities, line)| (abilities, line.iter().copied()))
             .collect();
-        // Across the lines, too, the oldest comes first.
+        // Among all lines, the oldest poll is examined first.
         let heads = lines.iter_mut().enumerate();
         let mut heads: BinaryHeap<Reverse<(Arrival, usize)>> = heads
             .filter_map(|(at, (_, line))| Some(Reverse((line.next()?, at))))
@@ -203,7 +204,7 @@ impl Board {
                 next_job(world, abilities, &self.turns, now.time, taken).is_some()
             });
             if !has_job {
-                // Nor is there one for the others of this line.
+                // No other poll of this line can get a job either.
                 continue;
             }
             heads.extend(line.next().map(|next| Reverse((next, at))));
@@ -211,7 +212,7 @@ impl Board {
                 continue;
             };
             if world.runner(poll.runner).is_none() {
-                // It learns it at its next poll.
+                // The runner learns of its removal at its next poll.
                 over.push(poll.runner);
                 continue;
             }
@@ -230,7 +231,7 @@ impl Board {
         for (runner, Reply { messages, new }) in answers {
             let waiting = self.waiting.remove(runner);
             if waiting.is_none_or(|waiting| waiting.answer.send(messages).is_err()) {
-                // It has just disconnected, so its offers are free for the next ones.
+                // The runner has just disconnected, so its offers are free for other runners.
                 for job in new {
                     self.offers.remove(&job);
                     round = Round::Again;
@@ -247,7 +248,7 @@ impl Board {
         abilities: &Abilities,
         time: Timestamp,
     ) -> Option<(WorkflowId, JobId)> {
-        // A job that the runner still holds from an earlier offer cannot start there again yet.
+        // The runner still holds this job from an earlier offer, so the job cannot start there yet.
         let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
         next_job(world, abilities, &self.turns, time, taken)
     }
@@ -287,7 +288,7 @@ impl Board {
                 continue;
             }
             busy += 1;
-            // The answer with the offer may have been lost.
+            // The answer with the offer may have been lost, so send it again.
             if !poll.holding.contains(job) && offer.sent + REPEAT <= now {
                 offer.sent = now;
                 reply
@@ -327,8 +328,8 @@ impl Board {
         (offer.token.hash() == token && now < offer.until).then_some(offer.runner)
     }
 
-    /// When an offer expires, or a message to a waiting runner is to be repeated.
-    fn next_look(&self) -> Option<Instant> {
+    /// When an offer expires, or when a message to a waiting runner must be repeated.
+    fn next_check(&self) -> Option<Instant> {
         let lapses = self.offers.values().map(|offer| offer.until);
         let offers = self.offers.iter().filter_map(|(job, offer)| {
             let poll = self.waiting.of(offer.runner)?;
@@ -342,19 +343,19 @@ impl Board {
         lapses.chain(offers).chain(cancels).min()
     }
 
-    /// Answers every poll without a message from now on, because the daemon is stopping.
+    /// From now on, answers every poll without a message, because the daemon is stopping.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.waiting.clear();
     }
 }
 
-/// The pause until the next delayed job is due. It is at most [`DEADLINE_LOOK`], because the clock of the world goes on while
-/// the machine sleeps, and timers do not.
+/// The pause until the next delayed job is due, at most [`DEADLINE_CHECK`]: while the machine sleeps, the clock of the
+/// world runs on, but timers do not.
 fn next_delayed(world: &World, now: Now) -> Option<Duration> {
     let due = world.next_delayed(now.time)?;
     let pause = (due - now.time).to_std().unwrap_or_default();
-    Some(pause.min(DEADLINE_LOOK))
+    Some(pause.min(DEADLINE_CHECK))
 }
 
 fn is_claimable(world: &World, job: JobId) -> bool {

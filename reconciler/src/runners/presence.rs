@@ -1,11 +1,11 @@
-//! When each runner last contacted the daemon, and which process it is.
+//! When each runner last contacted the daemon, and its present process.
 //!
 //! A runner is one process at a time. A second process with the same registration is refused while the lease of the
-//! first lasts, so that it neither ends the first one's jobs nor takes its offers.
+//! first process lasts, so that it neither ends the jobs of the first process nor takes its offers.
 //!
 //! This is kept in memory only. The daemon's downtime must not count as a runner's silence, so every runner gets a new
-//! lease at the start, and when the daemon stood still. Leases are measured on a clock that never jumps, so that setting
-//! the wall clock loses no job.
+//! lease when the daemon starts and after a standstill. Leases are measured with a clock that never jumps, so that
+//! setting the wall clock loses no job.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use model::{RunnerId, Timestamp};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::limits::{DEADLINE_LOOK, RETURN, SILENCE, STANDSTILL};
+use crate::limits::{DEADLINE_CHECK, RETURN, SILENCE, STANDSTILL};
 
-/// A process of a runner, by the name that it gives itself.
+/// A process of a runner, identified by the id that it sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Instance(Uuid);
 
 impl Instance {
-    /// The process of this name. Processes without a name share the nil one.
+    /// The process with this id. Processes without an id share the nil id.
     pub const fn from_uuid(uuid: Uuid) -> Self {
         Self(uuid)
     }
@@ -30,11 +30,11 @@ impl Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Taken;
 
-/// When each runner last contacted the daemon since its start, and from which process.
+/// When and from which process each runner last contacted the daemon since its start.
 pub(crate) struct Presence {
-    /// When the daemon started, or last stood still.
+    /// When the daemon started, or when its last standstill ended.
     awake: Instant,
-    /// By when the leases are checked again.
+    /// The latest time for the next check of the leases.
     check_by: Instant,
     heard: HashMap<RunnerId, Heard>,
     instances: HashMap<RunnerId, Instance>,
@@ -44,7 +44,7 @@ pub(crate) struct Presence {
 struct Heard {
     wall: Timestamp,
     steady: Instant,
-    /// It said goodbye then.
+    /// The runner said goodbye at this time.
     has_left: bool,
 }
 
@@ -52,13 +52,13 @@ impl Presence {
     pub(crate) fn new(started: Instant) -> Self {
         Self {
             awake: started,
-            check_by: started + DEADLINE_LOOK,
+            check_by: started + DEADLINE_CHECK,
             heard: HashMap::new(),
             instances: HashMap::new(),
         }
     }
 
-    /// The leases were checked, and are checked again by then.
+    /// Records that the leases were checked, and the latest time for the next check.
     pub(crate) fn checked(&mut self, again_by: Instant) {
         self.check_by = again_by;
     }
@@ -68,18 +68,18 @@ impl Presence {
         self.check_by
     }
 
-    /// Restarts every lease if the leases should have been checked long ago: the daemon stood still, and heard nobody.
-    /// Returns how late the check is then.
+    /// Restarts every lease if the check of the leases is long overdue: the daemon stood still and heard no runner.
+    /// Then returns by how much the check is late.
     pub(crate) fn notice_standstill(&mut self, now: Instant) -> Option<Duration> {
         let late = now.saturating_duration_since(self.check_by);
         if late < STANDSTILL {
             return None;
         }
-        (self.awake, self.check_by) = (now, now + DEADLINE_LOOK);
+        (self.awake, self.check_by) = (now, now + DEADLINE_CHECK);
         Some(late)
     }
 
-    /// The time since which the daemon has run without a standstill.
+    /// Since when the daemon has run without a standstill.
     pub(crate) const fn awake_since(&self) -> Instant {
         self.awake
     }
@@ -93,12 +93,12 @@ impl Presence {
         self.heard.insert(runner, heard);
     }
 
-    /// When the runner last contacted the daemon since its start, to be displayed.
+    /// When the runner last contacted the daemon since its start, for display.
     pub(crate) fn last(&self, runner: RunnerId) -> Option<Timestamp> {
         self.heard.get(&runner).map(|heard| heard.wall)
     }
 
-    /// Whether the runner has contacted the daemon since its start, has not left, and its lease lasts.
+    /// True if the runner has contacted the daemon since its start, has not left, and its lease lasts.
     pub(crate) fn is_connected(&self, runner: RunnerId, now: Instant) -> bool {
         let heard = self.heard.get(&runner);
         heard.is_some_and(|heard| !heard.has_left && now < heard.steady + SILENCE)
@@ -110,9 +110,8 @@ impl Presence {
             .map_or(self.awake, |heard| heard.steady.max(self.awake))
     }
 
-    /// Makes a process the runner, unless another one is. After a start the daemon does not know which process was the
-    /// runner. A process whose admission would lose jobs must wait then, until the process that executes them has had
-    /// time to reconnect.
+    /// Makes a process the runner, unless another process is. After a start, the daemon does not know which process was the
+    /// runner. So if jobs would be lost, a process must wait until the process that runs them has had time to reconnect.
     pub(crate) fn admit(
         &mut self,
         runner: RunnerId,
@@ -131,13 +130,13 @@ impl Presence {
         Ok(())
     }
 
-    /// Whether another process is the runner.
+    /// True if another process is the runner.
     pub(crate) fn is_another(&self, runner: RunnerId, instance: Instance) -> bool {
         let current = self.instances.get(&runner);
         current.is_some_and(|current| *current != instance)
     }
 
-    /// Whether the process that was the runner said goodbye, and no other has become it.
+    /// True if the runner's last process said goodbye, and no other process has replaced it.
     pub(crate) fn has_left(&self, runner: RunnerId) -> bool {
         self.heard.get(&runner).is_some_and(|heard| heard.has_left)
     }
@@ -150,8 +149,8 @@ impl Presence {
         }
     }
 
-    /// Forgets runners that are not registered any more. `registered` are; as long as no more are known, there is nothing to
-    /// forget that matters, and this is called after every change.
+    /// Forgets runners that are not registered any more. Called after every change, so it does nothing while there are
+    /// no more entries than `registered` runners.
     pub(crate) fn keep(&mut self, registered: usize, is_registered: impl Fn(RunnerId) -> bool) {
         if self.heard.len().max(self.instances.len()) <= registered {
             return;
@@ -168,7 +167,7 @@ mod tests {
     use crate::testing::{at, runner};
 
     #[tokio::test(start_paused = true)]
-    async fn a_lease_begins_with_the_daemon_and_again_whenever_the_runner_is_heard() {
+    async fn a_lease_starts_with_the_daemon_and_whenever_the_runner_is_heard() {
         let started = Instant::now();
         let mut presence = Presence::new(started);
         assert_eq!(presence.lease_from(runner(1)), started);
@@ -189,14 +188,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_standstill_starts_every_lease_anew_and_a_late_check_does_not() {
-        assert!(POLL + DEADLINE_LOOK + STANDSTILL + RETURN < SILENCE);
+    async fn a_standstill_restarts_every_lease_but_a_late_check_does_not() {
+        assert!(POLL + DEADLINE_CHECK + STANDSTILL + RETURN < SILENCE);
         let started = Instant::now();
         let (id, one, two) = (runner(1), instance(1), instance(2));
         let mut presence = Presence::new(started);
         assert_eq!(presence.admit(id, one, false, started), Ok(()));
         presence.heard(id, at(0), started);
-        let check = started + DEADLINE_LOOK;
+        let check = started + DEADLINE_CHECK;
         let late = check + STANDSTILL - Duration::from_millis(1);
         assert_eq!(presence.notice_standstill(late), None);
         assert_eq!(presence.lease_from(id), started);
@@ -210,7 +209,7 @@ mod tests {
             (woken, woken)
         );
         assert_eq!(presence.lease_from(runner(2)), woken);
-        // Nobody has heard of it yet, and nobody else takes its place.
+        // The runner is not connected yet, but no other process can take its place.
         assert!(!presence.is_connected(id, woken));
         assert_eq!(presence.admit(id, two, true, woken), Err(Taken));
         assert_eq!(presence.admit(id, two, true, woken + SILENCE), Ok(()));
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_process_at_a_time_is_the_runner_until_it_leaves_or_falls_silent() {
+    async fn a_process_is_the_runner_until_it_leaves_or_is_silent() {
         let started = Instant::now();
         let mut presence = Presence::new(started);
         let (id, one, two) = (runner(1), instance(1), instance(2));
@@ -230,7 +229,7 @@ mod tests {
         let late = started + SILENCE - Duration::from_secs(1);
         assert_eq!(presence.admit(id, two, false, late), Err(Taken));
         assert!(presence.is_another(id, two));
-        // Itself again, as after a crash.
+        // The same process again, as after a crash.
         assert_eq!(presence.admit(id, one, true, late), Ok(()));
 
         assert_eq!(presence.admit(id, two, true, started + SILENCE), Ok(()));
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn after_a_start_whoever_executes_comes_back_before_anybody_takes_its_place() {
+    async fn after_a_start_the_process_with_the_jobs_can_reconnect_first() {
         let started = Instant::now();
         let mut presence = Presence::new(started);
         let (id, one, two) = (runner(1), instance(1), instance(2));
@@ -253,7 +252,7 @@ mod tests {
         presence.heard(id, at(0), started);
         assert_eq!(presence.admit(id, two, true, started + RETURN), Err(Taken));
 
-        // Nobody reconnected, or no job would be lost.
+        // After `RETURN`, or if no job would be lost, another process is admitted.
         let mut presence = Presence::new(started);
         assert_eq!(presence.admit(id, two, true, started + RETURN), Ok(()));
         assert_eq!(presence.admit(runner(2), two, false, started), Ok(()));

@@ -27,7 +27,7 @@ impl RunnerSession {
 
     /// The same session, for this process of the runner.
     #[must_use]
-    pub const fn spoken_by(self, instance: Instance) -> Self {
+    pub const fn with_instance(self, instance: Instance) -> Self {
         Self { instance, ..self }
     }
 }
@@ -59,10 +59,10 @@ impl Runners {
         })
     }
 
-    /// A new session token, if the present one is old enough, or if the answer with its successor was lost.
+    /// A new session token, if the present token is old enough, or if the response with its successor was lost.
     pub async fn renew(&self, session: RunnerSession) -> Result<Option<NewSession>, SubmitError> {
         let RunnerSession { runner, token, .. } = session;
-        // Usually no renewal is due, and a poll should not wait in the committer's queue to learn that.
+        // Usually no renewal is due, and a poll should not wait in the committer's queue to find out.
         let may_be_due = self.state.read(|world| {
             world
                 .runner(runner)
@@ -75,8 +75,8 @@ impl Runners {
         }
     }
 
-    /// A runner's process has started. It runs no job and holds no offer. The capabilities of its program are recorded before
-    /// it may be offered a job.
+    /// Handles the start of a runner's process, which runs no job and holds no offer. The capabilities of its program
+    /// are recorded before it may be offered a job.
     pub async fn starts(
         &self,
         session: RunnerSession,
@@ -95,7 +95,8 @@ impl Runners {
         Ok(self.release_all(session.runner).await?)
     }
 
-    /// A runner's process ends and runs no job any more. If another process is the runner, this has no effect.
+    /// Handles the end of a runner's process, which runs no job any more. If another process is the runner, this has no
+    /// effect.
     pub async fn stops(&self, session: RunnerSession) -> Result<(), SubmitError> {
         if self.admit(session, |_| true) == Err(Taken) {
             return Ok(());
@@ -105,7 +106,7 @@ impl Runners {
         self.release_all(session.runner).await
     }
 
-    /// Makes this process the runner, unless another process is. `loses` says which jobs are lost by that.
+    /// Makes this process the runner, unless another process is. `loses` selects the jobs that would be lost.
     fn admit(&self, session: RunnerSession, loses: impl Fn(&Job) -> bool) -> Result<(), Taken> {
         let RunnerSession {
             runner, instance, ..
@@ -117,16 +118,16 @@ impl Runners {
             .admit(runner, instance, loses_jobs, Instant::now())
     }
 
-    /// Frees the offers of a runner that holds nothing, and ends its jobs.
+    /// Withdraws the offers of a runner that holds no job, and ends its running jobs as lost.
     async fn release_all(&self, runner: RunnerId) -> Result<(), SubmitError> {
         self.board().forget(runner);
         self.wake_board();
         self.lose(&self.state, runner, |_, _| true).await
     }
 
-    /// A runner asks for work. The answer comes when there is a message, or after a while without one. A newer poll of
-    /// the same process ends this one without a message; so does one with a higher `number` that came before it. A poll of
-    /// another process replaces it.
+    /// Handles a runner's request for work. It returns when there is a message, or after a while without a message. A
+    /// newer poll of the same process ends this poll without a message, even if it arrived earlier with a higher
+    /// `number`. A poll of another process replaces this poll.
     pub async fn poll(
         &self,
         session: RunnerSession,
@@ -150,7 +151,7 @@ impl Runners {
         if self.board().is_overtaken(&poll) {
             return Ok(Vec::new());
         }
-        // A job that it should run and does not name is lost, unless it was claimed while this poll was on its way.
+        // A running job that the poll does not list is lost, unless it was claimed while the poll was in transit.
         Box::pin(self.lose(&self.state, runner, |job, now| {
             let run = job.state.run();
             !poll.holding.contains(&job.id)
@@ -169,7 +170,7 @@ impl Runners {
         if self.presence().is_another(runner, instance) {
             return Err(RunnerError::PollReplaced);
         }
-        // A runner that said goodbye meanwhile does not count as heard by the end of its poll.
+        // If the runner has said goodbye, the end of its poll does not count as contact.
         if !self.presence().has_left(runner) {
             self.heard(runner);
         }
@@ -177,13 +178,13 @@ impl Runners {
     }
 }
 
-/// Whether a job was claimed a moment ago, by what is left of its session. If more is left than a session is long, an
-/// earlier process counted its end, by a clock that was ahead.
+/// True if a job was claimed a moment ago, judged by the remaining time of its session. If more than a whole session
+/// remains, an earlier process computed the end with a clock that was ahead.
 fn is_fresh(left: TimeDelta) -> bool {
     left > WORKER_SESSION - OFFER && left <= WORKER_SESSION
 }
 
-/// A poll on the board. It leaves the board when the runner has its answer or is gone.
+/// A poll on the board. It is removed when the runner has its answer or has disconnected.
 struct OnBoard<'a> {
     runners: &'a Runners,
     runner: RunnerId,

@@ -11,7 +11,7 @@ use crate::limits::{OFFER, POLL, RETURN};
 use crate::testing::{TestDaemon, end_of, freeze, in_time, pass};
 use crate::{RunnerError, WorkerError};
 
-/// The process of a runner starts.
+/// Reports the start of a runner's process.
 async fn starts(daemon: &TestDaemon, session: RunnerSession) -> Result<(), RunnerError> {
     let version = "0.1.0".to_owned();
     daemon
@@ -22,7 +22,7 @@ async fn starts(daemon: &TestDaemon, session: RunnerSession) -> Result<(), Runne
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unclaimed_offer_goes_to_another_runner_that_waits_with_nothing_else_happening() {
+async fn an_expired_offer_goes_to_a_waiting_runner_without_another_event() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -46,7 +46,7 @@ async fn an_unclaimed_offer_goes_to_another_runner_that_waits_with_nothing_else_
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_claim_wins_and_its_repeat_gets_the_same_answer() {
+async fn one_of_two_claims_wins_and_its_repeat_gets_the_same_answer() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -60,7 +60,7 @@ async fn one_claim_wins_and_its_repeat_gets_the_same_answer() {
     let (_, late) = daemon.offer(second, &[]).await;
     let of_second = daemon.handle.worker(job, late.hash()).await.unwrap();
 
-    // Both were authenticated while their offers were valid; the committer decides.
+    // Both workers were authenticated while their offers were valid; the committer decides.
     let resolved = daemon.handle.resolve(&of_second).await.unwrap();
     let refused = daemon.handle.resolve(&of_first).await;
     assert!(matches!(refused, Err(WorkerError::OfferLapsed { .. })));
@@ -76,7 +76,7 @@ async fn one_claim_wins_and_its_repeat_gets_the_same_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn freed_and_unused_capacity_is_filled_while_a_claim_is_under_way() {
+async fn a_free_slot_is_filled_while_another_job_is_claimed() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -97,7 +97,7 @@ async fn freed_and_unused_capacity_is_filled_while_a_claim_is_under_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment_ago() {
+async fn a_job_missing_in_a_poll_is_lost_unless_it_was_just_claimed() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -126,7 +126,7 @@ async fn a_poll_that_does_not_name_a_job_loses_it_unless_it_was_claimed_a_moment
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_that_a_newer_one_has_overtaken_loses_no_job() {
+async fn an_overtaken_poll_loses_no_job() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -140,9 +140,9 @@ async fn a_poll_that_a_newer_one_has_overtaken_loses_no_job() {
         tokio::task::yield_now().await;
     }
     pass(&daemon, OFFER).await;
-    // It was sent before the job was there.
+    // This poll was sent before the runner had the job.
     let late = daemon.handle.runners().poll(runner, Some(1), 1, Vec::new());
-    let messages = in_time("its end", late).await.unwrap();
+    let messages = in_time("the end of the older poll", late).await.unwrap();
     assert!(messages.is_empty());
     assert!(!daemon.job(job).await.state.is_terminal());
     assert!(!newest.is_finished());
@@ -151,7 +151,7 @@ async fn a_poll_that_a_newer_one_has_overtaken_loses_no_job() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_was_set_back_before_a_start_excuses_no_missing_job() {
+async fn a_missing_job_is_lost_after_a_start_with_the_clock_set_back() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 3_600, Vec::new()).await;
@@ -163,7 +163,7 @@ async fn a_clock_that_was_set_back_before_a_start_excuses_no_missing_job() {
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
     let runner = daemon.handle.runners().session(secret.hash()).unwrap();
     pass(&daemon, RETURN).await;
-    // So that the poll is answered.
+    // With a job to offer, the poll is answered at once.
     let workflow = daemon.activate("a").await;
     daemon.dispatch(workflow, "plain").await;
     daemon
@@ -177,7 +177,7 @@ async fn a_clock_that_was_set_back_before_a_start_excuses_no_missing_job() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_was_set_back_excuses_no_missing_job() {
+async fn a_missing_job_is_lost_although_the_clock_was_set_back() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -185,7 +185,7 @@ async fn a_clock_that_was_set_back_excuses_no_missing_job() {
     let (runner, _) = daemon.register("r", 1).await;
     let job = daemon.run(runner, workflow, "plain").await.job().id;
     daemon.clock.jump(-TimeDelta::days(1));
-    // As long as a poll may have been on its way.
+    // A poll may have been in transit for this long.
     daemon
         .clock
         .set_forward(TimeDelta::from_std(OFFER).unwrap());
@@ -196,7 +196,7 @@ async fn a_clock_that_was_set_back_excuses_no_missing_job() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hello_ends_what_the_runner_ran_and_takes_back_what_it_was_offered() {
+async fn hello_ends_the_runners_jobs_and_withdraws_its_offers() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -215,7 +215,7 @@ async fn hello_ends_what_the_runner_ran_and_takes_back_what_it_was_offered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first_is_there() {
+async fn a_second_process_of_a_runner_is_refused_while_the_first_is_connected() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -223,7 +223,7 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
     let (session, _) = daemon.register("r", 2).await;
     let [first, second] = [1, 2].map(|number| {
         let instance = Instance::from_uuid(uuid::Uuid::from_u128(number));
-        session.spoken_by(instance)
+        session.with_instance(instance)
     });
     starts(&daemon, first).await.unwrap();
     let job = daemon.run(first, workflow, "plain").await.job().id;
@@ -239,7 +239,7 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
     daemon.handle.runners().stops(second).await.unwrap();
     assert!(!daemon.job(job).await.state.is_terminal());
 
-    // The first falls silent.
+    // The first process is silent.
     pass(&daemon, RUNNER_SILENCE.to_std().unwrap()).await;
     starts(&daemon, second).await.unwrap();
     assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
@@ -250,14 +250,14 @@ async fn a_second_process_with_a_runners_session_changes_nothing_while_the_first
         .await;
     assert!(matches!(refused, Err(RunnerError::PollReplaced)));
 
-    // Who says goodbye makes room at once.
+    // After a goodbye, another process is admitted at once.
     daemon.handle.runners().stops(second).await.unwrap();
     starts(&daemon, first).await.unwrap();
     daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runner_that_says_goodbye_is_not_connected_any_more() {
+async fn a_runner_is_disconnected_after_its_goodbye() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -276,7 +276,10 @@ async fn a_runner_that_says_goodbye_is_not_connected_any_more() {
     assert!(messages.unwrap().is_empty());
     assert!(!daemon.handle.runners().is_connected(session.runner()));
     let heard = daemon.handle.runners().heard_at(session.runner());
-    assert!(heard.is_some(), "it is still known when it was there");
+    assert!(
+        heard.is_some(),
+        "the time of the last contact is still known"
+    );
 
     starts(&daemon, session).await.unwrap();
     assert!(daemon.handle.runners().is_connected(session.runner()));
@@ -284,7 +287,7 @@ async fn a_runner_that_says_goodbye_is_not_connected_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
+async fn after_a_start_of_the_daemon_a_second_process_ends_no_jobs() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -295,7 +298,7 @@ async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
 
     let daemon = TestDaemon::open(&folder, 60, Vec::new()).await;
     let session = daemon.handle.runners().session(token.hash()).unwrap();
-    let second = session.spoken_by(Instance::from_uuid(uuid::Uuid::from_u128(2)));
+    let second = session.with_instance(Instance::from_uuid(uuid::Uuid::from_u128(2)));
     let refused = starts(&daemon, second).await;
     assert!(matches!(refused, Err(RunnerError::InUse)));
     let refused = daemon
@@ -307,7 +310,7 @@ async fn after_a_start_of_the_daemon_no_other_process_ends_a_runners_jobs() {
     daemon.handle.runners().stops(second).await.unwrap();
     assert!(!daemon.job(job).await.state.is_terminal());
 
-    // One that died meanwhile comes back as soon as nobody else can be expected.
+    // A restarted process is admitted as soon as no other process can be expected.
     pass(&daemon, RETURN).await;
     starts(&daemon, second).await.unwrap();
     assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
@@ -340,7 +343,7 @@ async fn replacing_or_removing_a_runner_loses_its_jobs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_poll_is_answered_with_nothing_in_the_end_and_at_once_when_the_daemon_stops() {
+async fn a_poll_gets_an_empty_answer_at_its_timeout_and_when_the_daemon_stops() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -358,14 +361,14 @@ async fn a_poll_is_answered_with_nothing_in_the_end_and_at_once_when_the_daemon_
         tokio::spawn(async move { handle.runners().poll(runner, None, 1, Vec::new()).await });
     tokio::task::yield_now().await;
     daemon.handle.drain();
-    let messages = in_time("the end", waiting).await.unwrap();
+    let messages = in_time("the end of the poll", waiting).await.unwrap();
     assert_eq!(messages.unwrap(), []);
-    in_time("the end", daemon.handle.stopping()).await;
+    in_time("the stop", daemon.handle.stopping()).await;
     daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_while() {
+async fn a_runner_session_is_renewed_once_and_both_tokens_are_valid_for_a_while() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -373,7 +376,7 @@ async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_wh
     let renew = |session| daemon.handle.runners().renew(session);
     assert!(renew(runner).await.unwrap().is_none());
     daemon.clock.set_forward(RUNNER_RENEWAL);
-    // Two polls that end together bring one new token, not two.
+    // Two polls that end together create one new token, not two.
     let (first, second) = tokio::join!(renew(runner), renew(runner));
     let tokens: Vec<PlainToken> = [first, second]
         .into_iter()
@@ -397,7 +400,7 @@ async fn a_runner_session_is_renewed_after_a_day_once_and_both_are_good_for_a_wh
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_whose_answer_was_lost_is_made_up_for() {
+async fn a_renewal_is_repeated_if_its_answer_was_lost() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;

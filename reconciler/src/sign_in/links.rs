@@ -1,4 +1,4 @@
-//! Links that sign a browser in, each once and for 15 minutes. They are in memory only; after a restart people make new ones.
+//! Links that sign a browser in once, within 15 minutes. They are in memory only; after a restart people create new links.
 
 use std::collections::VecDeque;
 
@@ -12,11 +12,11 @@ use crate::supervise::lock;
 #[derive(Debug, Clone)]
 pub struct NewSignInLink {
     pub secret: PlainToken,
-    /// The end by the wall clock.
+    /// The expiry time by the wall clock.
     pub expires_at: Timestamp,
 }
 
-/// The unused links, oldest first. Their times are of the steady clock.
+/// The unused links, oldest first. Times are measured with the steady clock.
 #[derive(Debug, Default)]
 pub(super) struct SignInLinks(VecDeque<Link>);
 
@@ -29,7 +29,7 @@ struct Link {
 }
 
 impl SignInLinks {
-    /// Adds a link. If there are too many, the oldest link of the same token goes, or else the oldest of all.
+    /// Adds a link. If there are too many, removes the oldest link of the same token, or else the oldest link of all.
     fn add(&mut self, hash: TokenHash, principal: Principal, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
         let token = principal.token;
@@ -72,7 +72,7 @@ impl Link {
 }
 
 impl SignIns {
-    /// Makes a link that signs a browser in with the token of the principal.
+    /// Creates a link that signs a browser in with the token of the principal.
     pub fn make_link(&self, principal: Principal) -> NewSignInLink {
         let secret = PlainToken::random(TokenKind::SignInLink, &mut **lock(&self.entropy));
         lock(&self.links).add(secret.hash(), principal, self.clock.steady());
@@ -87,7 +87,7 @@ impl SignIns {
         lock(&self.links).find(hash, self.clock.steady())
     }
 
-    /// The same, and uses the link up. Of several callers, one gets the principal.
+    /// Like `link`, but consumes the link. If several callers race, only one gets the principal.
     pub fn take_link(&self, hash: &TokenHash) -> Option<Principal> {
         lock(&self.links).take(hash, self.clock.steady())
     }
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(
             links.find(&hash(0), last),
             Some(token(0)),
-            "looking does not use it up"
+            "finding a link does not consume it"
         );
         assert_eq!(links.take(&hash(0), last), Some(token(0)));
         assert_eq!(links.find(&hash(0), last), None);
@@ -137,7 +137,7 @@ mod tests {
         let late = now + TimeDelta::minutes(15);
         assert_eq!(links.find(&hash(1), late), None);
         assert_eq!(links.take(&hash(1), late), None);
-        assert_eq!(links.take(&hash(1), last), None, "it is gone");
+        assert_eq!(links.take(&hash(1), last), None, "the link was removed");
         assert_eq!(links.take(&hash(2), last), Some(token(2)));
         assert_eq!(links.take(&hash(9), now), None);
     }

@@ -1,5 +1,5 @@
-//! Refused sign-ins of the present minute. They are counted in memory and written to the audit log when the minute is over.
-//! So nobody can fill the log, or cause commits, without a credential.
+//! Refused sign-ins of the present minute. They are counted in memory and written to the audit log at the end of the
+//! minute. So nobody can fill the log, or cause commits, without a credential.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use super::SignIns;
 use crate::limits::{REFUSED_SIGN_IN_ADDRESSES, REFUSED_SIGN_INS};
 use crate::supervise::lock;
 
-/// Refusals since the last lines were written, by address.
+/// Refusals by address, since the last lines were written.
 #[derive(Debug, Default)]
 pub(super) struct RefusedSignIns {
     of_addresses: HashMap<IpAddr, Refused>,
@@ -48,7 +48,7 @@ impl RefusedSignIns {
         is_first
     }
 
-    /// Takes the lines, in the order of their addresses. Counting starts again.
+    /// Takes the lines, sorted by address, and restarts the count.
     fn take(&mut self) -> Vec<(AuditEntry, AuditAction)> {
         let Self {
             of_addresses,
@@ -76,7 +76,7 @@ fn again(before: &Refused, entry: AuditEntry, address: Option<IpAddr>) -> Refuse
 }
 
 impl SignIns {
-    /// Counts a refused credential. Its line is written a minute after the first refusal.
+    /// Counts a refused credential. Its line is written within a minute.
     pub fn note_refused(&self, address: IpAddr, entry: AuditEntry) {
         if lock(&self.refused).add(address, entry) {
             self.first_refused.notify_one();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_one_line_with_its_count_and_its_latest_request() {
+    fn each_address_has_one_line_with_its_count_and_its_latest_request() {
         let mut refused = RefusedSignIns::default();
         assert!(refused.add(address(2), request(1)));
         assert!(!refused.add(address(1), request(2)));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_lines_are_written_when_the_minute_is_over_and_at_the_end() {
+    async fn refusals_are_written_after_a_minute_and_at_a_stop() {
         let _frozen = freeze();
         let folder = tempfile::tempdir().unwrap();
         let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -200,7 +200,7 @@ mod tests {
             .handle
             .sign_ins()
             .note_refused(address(1), request(1));
-        in_time("the end", daemon.close()).await;
+        in_time("the close", daemon.close()).await;
         let lines = read_again(&folder).await;
         let counts: Vec<_> = lines.iter().map(|line| line.actions[0].count).collect();
         assert_eq!(counts, [Some(1), Some(1_000)]);

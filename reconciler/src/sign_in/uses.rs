@@ -1,5 +1,5 @@
-//! Recording that tokens and sessions are used. Requests come faster than a full disk takes commits, so a use is not
-//! submitted again soon after it was submitted.
+//! Records that tokens and sessions are used. Requests are more frequent than commits on a full disk can be, so a use
+//! is not submitted again soon after an attempt.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::supervise::lock;
 /// When each use was last submitted.
 pub(super) type Uses = HashMap<Use, Instant>;
 
-/// A use to record, with the last use in the record. The record changes when the use is recorded.
+/// A use to record, with the last recorded use. The latter changes when the use is recorded.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Use {
     Token(TokenId, Option<NaiveDate>),
@@ -24,7 +24,7 @@ pub(super) enum Use {
 }
 
 impl SignIns {
-    /// Records in the background that a session is used, unless that was recorded within the hour.
+    /// Records in the background that a session is used, unless a use within the last hour is recorded.
     pub fn note_session(&self, session: &BrowserSession) {
         let now = self.state.read(|world| world.time(self.clock.steady()));
         if now - session.seen_at < SESSION_SEEN {

@@ -1,4 +1,4 @@
-//! The sources of the daemon's configuration, and recording them.
+//! The sources of the daemon's configuration, and their records.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use state::{State, SubmitError};
 
 use crate::git::{Access, Location, Reference};
 
-/// A source as the daemon's configuration names it.
+/// A source in the daemon's configuration.
 #[derive(Debug, Clone)]
 pub struct SourceConfig {
     pub name: SourceName,
     pub location: Location,
-    /// The credentials and certificates for it.
+    /// The credentials and certificates of the repository.
     pub access: Access,
     /// The reference to follow; none for the remote's default branch.
     pub reference: Option<Reference>,
     /// Folder of workflows within the repository.
     pub folder: String,
-    /// The time between two looks, unless something wakes the source earlier.
+    /// The time between two polls, unless an event wakes the source earlier.
     pub interval: Duration,
 }
 
-/// Records the configured sources. Sources that are no longer configured are released, and their workflows retire until
-/// the source is configured again.
+/// Records the configured sources. Sources that are no longer configured are released, and their workflows are retired
+/// until the source is configured again.
 pub(crate) async fn configure(state: &State, sources: &[SourceConfig]) -> Result<(), SubmitError> {
     for source in sources {
         configure_one(state, source).await?;

@@ -1,4 +1,4 @@
-//! The workflow files of a tip: their names and digests, parsed where they have changed.
+//! The workflow files of a tip: their names and digests, and the parsed content of changed files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use workflow::{Code, Diagnostic, LinesOfFile, TemplatePolicy};
 use super::configured::SourceConfig;
 use crate::git::{Content, File, Snapshot, Tip, Unreadable};
 
-/// The workflow files of a tip. A text that is active already is recognised by its digest and not parsed again.
+/// The workflow files of a tip. An active text is recognised by its digest and not parsed again.
 pub(super) async fn desired(
     state: &State,
     config: &SourceConfig,
@@ -151,9 +151,9 @@ mod tests {
 
     const NOT_UTF8: NotUtf8 = NotUtf8 { line: 3, column: 7 };
 
-    /// As `everscan validate` reports them.
+    /// The same codes as `everscan validate` reports.
     #[test]
-    fn a_file_without_text_has_a_code_that_says_why() {
+    fn an_unreadable_file_has_the_code_of_its_problem() {
         for (why, code) in [
             (Unreadable::Symlink, Code::UnreadableFile),
             (Unreadable::Misnamed, Code::UnreadableFile),

@@ -16,7 +16,7 @@ mod outdated;
 mod removal;
 mod stopped;
 
-/// A repository and a state folder that may be opened again and again.
+/// A repository, and a state folder that can be opened repeatedly.
 struct Scene {
     fixture: Fixture,
     folder: TempDir,
@@ -41,7 +41,7 @@ impl Scene {
         }
     }
 
-    /// A commit of exactly these files.
+    /// Commits exactly these files.
     fn push(&self, files: &[(&str, &str)]) -> CommitId {
         let entries: Vec<Entry<'_>> = files
             .iter()
@@ -54,8 +54,8 @@ impl Scene {
         TestDaemon::open(&self.folder, seconds, vec![self.config()]).await
     }
 
-    /// Opens, and waits for a look.
-    async fn look(&self, seconds: i64) -> TestDaemon {
+    /// Opens the daemon and waits for a poll.
+    async fn open_and_poll(&self, seconds: i64) -> TestDaemon {
         let daemon = self.open(seconds).await;
         sync(&daemon).await;
         daemon
@@ -64,16 +64,16 @@ impl Scene {
 
 async fn sync(daemon: &TestDaemon) {
     let name = source_name();
-    let synced = in_time("a look", daemon.handle.sources().sync(&name, true));
+    let synced = in_time("a poll", daemon.handle.sources().sync(&name, true));
     synced.await.unwrap();
 }
 
-/// A valid workflow with a text of its own.
+/// A valid workflow whose text contains this word.
 fn text(word: &str) -> String {
     format!("scans:\n  probe:\n    on: {{dispatch: {{}}}}\n    steps: [{{run: \"{word}\"}}]\n")
 }
 
-/// What runs: each workflow's state, revision number and file.
+/// The state, revision number and file of each workflow.
 fn runs(daemon: &TestDaemon) -> BTreeMap<String, (&'static str, u64, String)> {
     daemon.handle.state().read(|world| {
         world
@@ -110,14 +110,14 @@ fn condition(daemon: &TestDaemon, kind: ConditionKind) -> Condition {
 }
 
 #[tokio::test]
-async fn a_push_activates_and_only_changed_files_make_revisions() {
+async fn a_push_activates_workflows_and_only_changed_files_make_revisions() {
     let scene = Scene::new();
     let first = scene.push(&[
         ("workflows/a.yaml", &text("1")),
         ("workflows/deep/b.yml", &text("1")),
         ("README.md", "no workflow"),
     ]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
     assert_eq!(
         runs(&daemon)["deep/b"],
@@ -136,7 +136,7 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
         assert_eq!((condition.status, condition.reason), (Status::True, reason));
     }
 
-    // Nobody asks for this look.
+    // No request is needed for this poll.
     scene.push(&[
         ("workflows/a.yaml", &text("2")),
         ("workflows/deep/b.yml", &text("1")),
@@ -156,11 +156,11 @@ async fn a_push_activates_and_only_changed_files_make_revisions() {
 }
 
 #[tokio::test]
-async fn a_settings_file_is_a_warning_of_the_source_and_keeps_nothing_from_running() {
+async fn a_settings_file_causes_a_warning_but_workflows_stay_active() {
     let scene = Scene::new();
     let a = text("1");
     scene.push(&[("workflows/a.yaml", &a), ("everscan.yaml", "vars: {}\n")]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     let warnings = source(&daemon).warnings.clone();
     let [warning] = warnings.as_slice() else {
         panic!("{warnings:?}")
@@ -185,13 +185,13 @@ async fn a_settings_file_is_a_warning_of_the_source_and_keeps_nothing_from_runni
 }
 
 #[tokio::test]
-async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
+async fn an_invalid_file_keeps_its_last_good_version_and_does_not_affect_others() {
     let scene = Scene::new();
     scene.push(&[
         ("workflows/a.yaml", &text("1")),
         ("workflows/b.yaml", &text("1")),
     ]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     daemon.clock.set_forward(TimeDelta::seconds(10));
     scene.push(&[
         ("workflows/a.yaml", "scans: 1"),
@@ -222,10 +222,10 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
         }
     );
 
-    // Still invalid, in another way, and after a restart: since when is kept.
+    // Still invalid, in another way, and after a restart: the start of the problem does not change.
     daemon.close().await;
     scene.push(&[("workflows/a.yaml", ""), ("workflows/b.yaml", &text("2"))]);
-    let daemon = scene.look(20).await;
+    let daemon = scene.open_and_poll(20).await;
     assert_eq!(source(&daemon).stale_files[0].since, at(10));
     let given = BTreeMap::new();
     let a = WorkflowId::derive(&source_name(), "a");
@@ -249,10 +249,10 @@ async fn an_invalid_file_keeps_its_last_good_version_and_stops_no_other() {
 }
 
 #[tokio::test]
-async fn a_force_push_is_a_normal_case_and_marked() {
+async fn a_force_push_is_applied_and_marked() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     assert!(!source(&daemon).tip.clone().unwrap().history_rewritten);
     let tree = &[("workflows/a.yaml", FILE, text("other").into_bytes())];
     let entries: Vec<Entry<'_>> = tree
@@ -272,10 +272,10 @@ async fn a_force_push_is_a_normal_case_and_marked() {
 }
 
 #[tokio::test]
-async fn a_default_branch_that_gets_another_name_is_seen_without_a_push() {
+async fn a_renamed_default_branch_is_recorded_without_a_push() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     let default = |daemon: &TestDaemon| source(daemon).default_reference.clone();
     assert_eq!(default(&daemon).as_deref(), Some("refs/heads/main"));
     scene.fixture.git(&["branch", "--move", "main", "trunk"]);
@@ -286,9 +286,9 @@ async fn a_default_branch_that_gets_another_name_is_seen_without_a_push() {
 }
 
 #[tokio::test]
-async fn an_empty_repository_is_well_and_waits_for_its_first_commit() {
+async fn an_empty_repository_is_healthy_and_waits_for_its_first_commit() {
     let scene = Scene::new();
-    let daemon = scene.look(5).await;
+    let daemon = scene.open_and_poll(5).await;
     let fetched = condition(&daemon, ConditionKind::Fetched);
     assert_eq!(
         (fetched.status, fetched.reason),
@@ -305,10 +305,10 @@ async fn an_empty_repository_is_well_and_waits_for_its_first_commit() {
 }
 
 #[tokio::test]
-async fn two_files_that_differ_in_extension_only_are_an_error_until_one_goes() {
+async fn two_files_that_differ_only_in_extension_are_an_error() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     scene.push(&[
         ("workflows/a.yaml", &text("1")),
         ("workflows/a.yml", &text("1")),
@@ -323,7 +323,7 @@ async fn two_files_that_differ_in_extension_only_are_an_error_until_one_goes() {
         .collect();
     assert_eq!(stale, ["workflows/a.yaml", "workflows/a.yml"]);
 
-    // The same text under its other name: no new revision, and the file is named as it is.
+    // The same text in the renamed file: no new revision, and the record has the new file name.
     scene.push(&[("workflows/a.yml", &text("1"))]);
     sync(&daemon).await;
     assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yml"));
@@ -332,11 +332,11 @@ async fn two_files_that_differ_in_extension_only_are_an_error_until_one_goes() {
 }
 
 #[tokio::test]
-async fn many_and_large_files_of_one_push_survive_a_restart() {
+async fn a_file_that_cannot_be_stored_is_reported_and_stored_later() {
     let scene = Scene::new();
     scene.push(&[("workflows/small.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
-    // A text this large is written as an object first, and there is no place for objects.
+    let daemon = scene.open_and_poll(0).await;
+    // A text of this size is first written as an object, but the folder for that is missing.
     let tmp = scene.folder.path().join("state/tmp");
     fs::remove_dir(&tmp).unwrap();
     let large = format!("# {}\n{}", "x".repeat(70 * 1024), text("large"));
@@ -366,29 +366,29 @@ async fn many_and_large_files_of_one_push_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn a_source_that_is_dropped_retires_and_comes_back_with_it() {
+async fn workflows_of_a_dropped_source_are_retired_until_it_is_configured_again() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    scene.look(0).await.close().await;
+    scene.open_and_poll(0).await.close().await;
 
     let daemon = TestDaemon::open(&scene.folder, 10, Vec::new()).await;
     assert_eq!(runs(&daemon)["a"], run("retired", 1, "workflows/a.yaml"));
     assert!(!source(&daemon).configured);
     daemon.close().await;
 
-    let daemon = scene.look(20).await;
+    let daemon = scene.open_and_poll(20).await;
     assert_eq!(runs(&daemon)["a"], run("active", 1, "workflows/a.yaml"));
     assert!(source(&daemon).configured);
     assert_eq!(
         source(&daemon).tip.clone().unwrap().number,
         1,
-        "it is the same tip"
+        "the tip has not changed"
     );
     daemon.close().await;
 }
 
 #[test]
-fn failures_are_tried_again_with_growing_pauses_up_to_the_interval() {
+fn failures_are_retried_with_growing_pauses_up_to_the_interval() {
     let interval = Duration::from_secs(60);
     for (failures, seconds) in [(0, 60), (1, 1), (2, 2), (4, 8), (7, 60), (u32::MAX, 60)] {
         let base = Duration::from_secs(seconds);

@@ -9,12 +9,12 @@ use tokio::time::advance;
 
 use super::*;
 use crate::testing::{
-    TestDaemon, activate, end_of, freeze, in_time, jump, look_at_deadlines, pass, source_name,
+    TestDaemon, activate, check_deadlines, end_of, freeze, in_time, jump, pass, source_name,
 };
 use crate::{Message, SourceError, WorkerError};
 
 #[tokio::test(start_paused = true)]
-async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it() {
+async fn a_silent_runner_loses_its_job_and_a_connected_runner_keeps_it() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -28,14 +28,14 @@ async fn a_runner_that_falls_silent_loses_its_job_and_one_that_is_heard_keeps_it
     daemon.handle.runners().heard(heard.runner());
     pass(&daemon, RUNNER_SILENCE.to_std().unwrap() / 2).await;
     assert_eq!(end_of(&daemon, lost).await, Reason::RunnerLost);
-    look_at_deadlines(&daemon).await;
+    check_deadlines(&daemon).await;
     let kept = daemon.job(kept).await;
     assert!(matches!(kept.state, JobState::Running { .. }));
     daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
+async fn downtime_and_clock_changes_do_not_count_as_runner_silence() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -45,9 +45,9 @@ async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
     daemon.close().await;
 
     let daemon = TestDaemon::open(&folder, 3 * 60 * 60, Vec::new()).await;
-    look_at_deadlines(&daemon).await;
+    check_deadlines(&daemon).await;
     daemon.clock.set_forward(TimeDelta::minutes(30));
-    look_at_deadlines(&daemon).await;
+    check_deadlines(&daemon).await;
     assert!(!daemon.job(job).await.state.is_terminal());
 
     pass(&daemon, RUNNER_SILENCE.to_std().unwrap()).await;
@@ -56,7 +56,7 @@ async fn downtime_of_the_daemon_and_a_clock_that_is_set_make_nobody_silent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_daemon_that_stood_still_loses_no_job_unless_its_runner_stays_silent() {
+async fn after_a_standstill_a_job_is_lost_only_if_its_runner_stays_silent() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -64,18 +64,17 @@ async fn a_daemon_that_stood_still_loses_no_job_unless_its_runner_stays_silent()
     let (runner, _) = daemon.register("r", 1).await;
     let job = daemon.run(runner, workflow, "plain").await.job().id;
     jump(&daemon, Duration::from_secs(130)).await;
-    look_at_deadlines(&daemon).await;
-    pass(&daemon, RUNNER_SILENCE.to_std().unwrap() - DEADLINE_LOOK).await;
-    look_at_deadlines(&daemon).await;
+    check_deadlines(&daemon).await;
+    pass(&daemon, RUNNER_SILENCE.to_std().unwrap() - DEADLINE_CHECK).await;
+    check_deadlines(&daemon).await;
     assert!(!daemon.job(job).await.state.is_terminal());
-    pass(&daemon, DEADLINE_LOOK).await;
+    pass(&daemon, DEADLINE_CHECK).await;
     assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
     daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_worker_may_say_last_words()
- {
+async fn a_job_fails_if_its_runner_misses_the_timeout_and_its_worker_may_still_log() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -85,13 +84,13 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
     let job = worker.job().id;
 
     daemon.clock.set_forward(TimeDelta::minutes(30));
-    pass(&daemon, TIMEOUT_END.to_std().unwrap() - DEADLINE_LOOK).await;
+    pass(&daemon, TIMEOUT_END.to_std().unwrap() - DEADLINE_CHECK).await;
     daemon.handle.runners().heard(runner.runner());
-    look_at_deadlines(&daemon).await;
+    check_deadlines(&daemon).await;
     assert!(!daemon.job(job).await.state.is_terminal());
-    pass(&daemon, DEADLINE_LOOK).await;
+    pass(&daemon, DEADLINE_CHECK).await;
     assert_eq!(end_of(&daemon, job).await, Reason::TimedOut);
-    // The next message cancels the job on the runner, and the answer to the runner's completion is the end.
+    // The next message cancels the job on the runner. The runner's completion then returns the final state.
     let messages = daemon
         .handle
         .runners()
@@ -122,13 +121,13 @@ async fn a_job_that_its_runner_does_not_end_at_its_timeout_has_failed_and_its_wo
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_whose_end_panics_is_not_tried_again_for_a_minute() {
+async fn ending_a_job_is_retried_a_minute_after_a_panic() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
     let workflow = daemon.activate("a").await;
     let (runner, _) = daemon.register("r", 1).await;
-    // Its end makes a retry.
+    // When this job ends, the daemon creates a retry.
     let job = daemon.run(runner, workflow, "again").await.job().id;
     daemon.defect.enable();
     pass(&daemon, RUNNER_SILENCE.to_std().unwrap()).await;
@@ -140,11 +139,11 @@ async fn a_job_whose_end_panics_is_not_tried_again_for_a_minute() {
     in_time("the panic", panicked).await;
     for name in ["b", "c", "d"] {
         daemon.activate(name).await;
-        pass(&daemon, DEADLINE_LOOK / 2).await;
+        pass(&daemon, DEADLINE_CHECK / 2).await;
     }
     assert_eq!(daemon.defect.panics(), 1);
     daemon.defect.disable();
-    pass(&daemon, DEADLINE_LOOK).await;
+    pass(&daemon, DEADLINE_CHECK).await;
     assert_eq!(end_of(&daemon, job).await, Reason::RunnerLost);
     daemon.close().await;
 }
@@ -160,7 +159,7 @@ async fn a_worker_session_ends_after_four_hours() {
     daemon.clock.set_forward(TimeDelta::hours(4));
     let refused = daemon.handle.worker(worker.job().id, worker.token()).await;
     assert!(matches!(refused, Err(WorkerError::Unauthorized { .. })));
-    advance(DEADLINE_LOOK).await;
+    advance(DEADLINE_CHECK).await;
     assert_eq!(
         end_of(&daemon, worker.job().id).await,
         Reason::SessionExpired
@@ -175,14 +174,14 @@ async fn a_worker_session_ends_after_four_hours() {
         .await
         .unwrap();
     assert_eq!(messages, [Message::Cancelled(job)]);
-    // The runner has put it down, and its one place is free.
+    // The runner has stopped the job, and its only slot is free.
     let next = daemon.dispatch(workflow, "plain").await.id;
     assert_eq!(daemon.offer(runner, &[]).await.0, next);
     daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn scheduled_jobs_of_what_is_gone_are_cancelled_and_running_ones_finish() {
+async fn scheduled_jobs_of_removed_scans_are_cancelled_and_running_jobs_finish() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -211,7 +210,7 @@ scans:
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_ends_twice_ends_once() {
+async fn a_job_cannot_end_twice() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -226,7 +225,7 @@ async fn a_job_that_ends_twice_ends_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn workflows_of_a_source_nobody_configures_retire_at_the_start() {
+async fn workflows_of_an_unconfigured_source_are_retired_at_the_start() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;

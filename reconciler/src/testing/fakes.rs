@@ -1,4 +1,4 @@
-//! A clock that is set by hand, seeded randomness, and a defect that a test switches on.
+//! A clock that is set by hand, seeded randomness, and a defect that a test can enable.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use model::{Clock, Entropy, Timestamp};
 
 use super::at;
 
-/// A defect in decisions. While it is enabled, decisions that need randomness panic.
+/// A defect that a test enables: decisions that need randomness panic.
 #[derive(Default)]
 pub(crate) struct Defect {
     is_enabled: AtomicBool,
@@ -24,7 +24,7 @@ impl Defect {
         self.is_enabled.store(false, Ordering::SeqCst);
     }
 
-    /// How many decisions have panicked.
+    /// The number of decisions that have panicked.
     pub(crate) fn panics(&self) -> usize {
         self.panics.load(Ordering::SeqCst)
     }
@@ -36,7 +36,7 @@ impl Entropy for Breakable {
     fn fill(&mut self, bytes: &mut [u8]) {
         if self.1.is_enabled.load(Ordering::SeqCst) {
             self.1.panics.fetch_add(1, Ordering::SeqCst);
-            panic!("a test has broken this");
+            panic!("a test has enabled a defect");
         }
         self.0.fill(bytes);
     }
@@ -69,7 +69,7 @@ impl Entropy for Seeded {
     }
 }
 
-/// The time, and how far of it the wall clock has jumped. Both are set by hand.
+/// The wall-clock time, and the sum of its jumps. Both are set by hand.
 pub(crate) struct HandClock(Mutex<(Timestamp, TimeDelta)>);
 
 impl HandClock {
@@ -77,7 +77,6 @@ impl HandClock {
         Arc::new(Self(Mutex::new((at(seconds), TimeDelta::zero()))))
     }
 
-    /// Lets time pass.
     pub(crate) fn set_forward(&self, by: TimeDelta) {
         self.0.lock().unwrap().0 += by;
     }

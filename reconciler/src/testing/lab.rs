@@ -13,7 +13,7 @@ use workflow::Sandbox;
 
 use super::{SCANS, Seeded, activate, at, register, source_name};
 
-/// A world in which every decision comes true at once.
+/// A world in which every decision is applied at once.
 pub(crate) struct Lab {
     pub(crate) world: World,
     pub(crate) now: Timestamp,

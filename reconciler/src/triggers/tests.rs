@@ -1,4 +1,4 @@
-//! The task that pulls triggers, on a real state.
+//! Tests the task that checks triggers on a real state.
 
 use chrono::TimeDelta;
 use model::decide::Cancel;
@@ -58,7 +58,7 @@ async fn cancel_all(daemon: &TestDaemon, scan: &ScanKey) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_makes_a_job_when_its_time_comes() {
+async fn a_due_slot_creates_a_job() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
@@ -97,7 +97,7 @@ async fn a_trigger_whose_decision_panics_is_not_retried_for_a_minute() {
         }
     };
     in_time("the panic", panicked).await;
-    // What others commit wakes the task.
+    // Commits of other commands wake the task.
     for name in ["b", "c", "d", "e"] {
         pass(&daemon, 8).await;
         daemon.activate(name).await;
@@ -112,7 +112,7 @@ async fn a_trigger_whose_decision_panics_is_not_retried_for_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_that_gives_way_is_counted_with_its_log() {
+async fn a_replaced_job_is_counted_with_its_log() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
@@ -140,14 +140,14 @@ async fn a_job_that_gives_way_is_counted_with_its_log() {
     let older = daemon.job(older).await;
     assert_eq!(older.state.name(), "cancelled");
     let bytes = older.state.run().unwrap().log_bytes;
-    assert!(bytes > 0, "its log counts");
+    assert!(bytes > 0, "the log is counted");
     let total = |world: &World| world.head(&hosts).unwrap().totals.bytes;
     assert_eq!(daemon.handle.state().read(total), bytes);
     daemon.close().await;
 }
 
 #[tokio::test]
-async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
+async fn slots_missed_during_downtime_create_one_job_and_are_recorded() {
     let (folder, fixture) = (TempDir::new().unwrap(), Fixture::bare());
     fixture.push(&[("workflows/loop.yaml", FILE, LOOP.as_bytes())]);
     let config = SourceConfig {
@@ -197,7 +197,7 @@ async fn slots_that_passed_while_the_daemon_was_down_make_one_job_and_say_so() {
 }
 
 #[tokio::test]
-async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
+async fn an_expression_reads_the_stored_history_of_a_scan() {
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
     let workflow = push(&daemon, LOOP).await;
@@ -221,7 +221,7 @@ async fn an_expression_reads_the_history_of_a_scan_from_its_files() {
             .handle
             .state()
             .read(|world| unfinished(world, &changes));
-        assert_eq!(made, round, "only the second success makes two");
+        assert_eq!(made, round, "the expression needs two successes");
     }
     let why = daemon.handle.why(&changes, None, 10).await.unwrap();
     assert_eq!(why.evaluation.unwrap().holds(), Some(true));
@@ -246,7 +246,7 @@ scans:
 ";
 
 #[tokio::test]
-async fn a_costly_expression_is_evaluated_beside_the_committer_after_a_success_and_at_a_claim() {
+async fn costly_expressions_are_evaluated_outside_of_the_committer() {
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
     let workflow = push(&daemon, COSTLY).await;
@@ -286,7 +286,7 @@ async fn a_costly_expression_is_evaluated_beside_the_committer_after_a_success_a
 
 const YEAR: TimeDelta = TimeDelta::days(400);
 
-/// Both clocks go on, and the task looks.
+/// Moves both clocks, which wakes the task.
 async fn pass(daemon: &TestDaemon, seconds: u64) {
     let time = Duration::from_secs(seconds);
     daemon.clock.set_forward(TimeDelta::from_std(time).unwrap());
@@ -294,7 +294,7 @@ async fn pass(daemon: &TestDaemon, seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
+async fn a_minute_of_wrong_time_is_reported_and_schedules_continue() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
@@ -302,13 +302,13 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
     let one = |world: &World| unfinished(world, &hosts) == 1;
     daemon.clock.jump(YEAR);
     pass(&daemon, 62).await;
-    daemon.until("the job of the wrong time", one).await;
+    daemon.until("the job at the wrong time", one).await;
     cancel_all(&daemon, &hosts).await;
     daemon.clock.jump(-YEAR);
     pass(&daemon, 30).await;
     let now = daemon.handle.now();
     let is_back = |world: &World| world.followed_until(&hosts).is_some_and(|it| it <= now);
-    daemon.until("the schedule to be here again", is_back).await;
+    daemon.until("the schedule to move back", is_back).await;
     let why = daemon.handle.why(&hosts, None, 1).await.unwrap();
     assert!(matches!(
         why.records[0].outcome,
@@ -316,27 +316,27 @@ async fn a_minute_of_a_wrong_clock_stops_no_schedule_and_is_reported() {
             reason: Reason::ClockSetBack { .. }
         }
     ));
-    let is_told = || {
+    let is_reported = || {
         let trouble = daemon.handle.clock().trouble();
         matches!(trouble, Some(ClockTrouble::Jumped { schedules: 1, .. }))
     };
-    // Once the task has its answer, which is after the schedule was seen here.
+    // The task reports the schedule a moment after the schedule has moved back.
     in_time("the report of the schedule", async {
-        while !is_told() {
+        while !is_reported() {
             tokio::task::yield_now().await;
         }
     })
     .await;
     pass(&daemon, 60).await;
     daemon.until("the job of the next slot", one).await;
-    // The clock is trusted again once it has been right for an hour.
+    // The clock is trusted again when it has been right for an hour.
     daemon.clock.set_forward(TimeDelta::hours(1));
     assert_eq!(daemon.handle.clock().trouble(), None);
     daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
+async fn moving_a_schedule_back_is_retried_after_a_pause() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
@@ -348,11 +348,11 @@ async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
         .await;
     cancel_all(&daemon, &hosts).await;
     let handle = &daemon.handle;
-    // The task looks at that and goes to sleep.
+    // Let the task handle the change and go to sleep.
     handle.state().settled().await.unwrap();
     tokio::task::yield_now().await;
     daemon.clock.jump(-YEAR);
-    // A folder in the place of a file that the commit would write.
+    // A folder blocks the path of a file that the commit would write.
     let in_the_way = format!(
         "state/workflows/{}/scans/hosts/repeats.json",
         hosts.workflow
@@ -367,7 +367,7 @@ async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
     check_cursors(handle, &mut None, &mut resting).await;
     std::fs::remove_dir(&in_the_way).unwrap();
     check_cursors(handle, &mut None, &mut resting).await;
-    assert!(is_ahead(), "tried again at once");
+    assert!(is_ahead(), "retried at once");
     resting.clear();
     check_cursors(handle, &mut None, &mut resting).await;
     assert!(!is_ahead());
@@ -375,7 +375,7 @@ async fn a_schedule_that_cannot_be_moved_back_is_retried_after_a_pause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_schedule_that_is_some_hours_ahead_waits_and_is_reported() {
+async fn a_schedule_some_hours_ahead_waits_and_is_reported() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
@@ -396,7 +396,7 @@ async fn a_schedule_that_is_some_hours_ahead_waits_and_is_reported() {
         until,
     };
     daemon.clock.set_forward(TimeDelta::minutes(1));
-    // Both jumps were seen when they were looked for, and are an hour old now.
+    // The checks saw both jumps, and an hour has passed since then.
     while daemon.handle.clock().trouble() != Some(expected) {
         daemon.clock.set_forward(TimeDelta::minutes(1));
         assert!(daemon.handle.now() < until, "never reported");

@@ -1,4 +1,5 @@
-//! Evaluating expressions for successes that their scans have not considered yet, beside the committer (docs/decisions/0012).
+//! Evaluates expressions for successes that their scans have not considered yet, outside of the committer
+//! (docs/decisions/0012).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::limits::{AT_ONCE, EVALUATED_BESIDE, TRIGGER_REST, TURN_COST};
 pub(super) struct Considering {
     busy: HashSet<ProjectId>,
     turns: JoinSet<Considerations>,
-    /// The last scan of a project that had its turn. The next turn begins after it, so that each has its own.
+    /// The last scan of a project that was considered. The next turn begins after this scan, so that each scan gets a turn.
     last: HashMap<ProjectId, ScanKey>,
 }
 
@@ -35,7 +36,7 @@ struct Considerations {
 }
 
 impl Considering {
-    /// Lets every project with unseen successes queue for its turn.
+    /// Queues a turn for every project with unseen successes.
     pub(super) fn begin(
         &mut self,
         handle: &Handle,
@@ -54,7 +55,7 @@ impl Considering {
         }
     }
 
-    /// Waits for the end of a turn, and forever if no turn is pending. Returns the scans that could not be checked.
+    /// Waits for the end of a turn, or forever if no turn is pending. Returns the scans that could not be checked.
     pub(super) async fn ended(&mut self) -> Vec<Failed> {
         match self.turns.join_next().await {
             Some(Ok(done)) => {
@@ -71,7 +72,7 @@ impl Considering {
     }
 }
 
-/// The scans with unseen successes that are not resting, by project.
+/// The scans with unseen successes, by project, without scans that wait after a failure.
 pub(super) fn unseen(
     world: &World,
     is_resting: impl Fn(&ScanKey) -> bool,
@@ -102,11 +103,11 @@ fn first(world: &World, scans: &[ScanKey]) -> Vec<ExplainedTrigger> {
         .collect()
 }
 
-/// A scan with what its decision takes as the value of its expression.
+/// A scan and the evaluated expression for its decision.
 type Ready = (ScanKey, Result<Evaluate<Evaluated>, SubmitError>);
 
-/// Evaluates expressions when it is their project's turn, as many as it has room for, and commits what comes of each if
-/// what it read is unchanged. In the end they are evaluated inside the committer.
+/// Evaluates as many expressions as fit into a turn of their project, and commits the decisions whose inputs are
+/// unchanged. After some attempts, the committer evaluates the expressions.
 async fn consider(handle: &Handle, project: ProjectId, scans: Vec<ScanKey>) -> Considerations {
     let state = handle.state();
     let mut done = Considerations {
@@ -126,7 +127,7 @@ async fn consider(handle: &Handle, project: ProjectId, scans: Vec<ScanKey>) -> C
             let ready = evaluate_triggers(handle, turn, triggers).await;
             settle(handle, ready, &mut done.failed).await
         } else {
-            // Nobody else evaluates meanwhile.
+            // While this turn is held, nobody else evaluates.
             turn.charge(EVALUATIONS_COST.saturating_mul(triggers.len() as u64));
             let here = |trigger: ExplainedTrigger| (trigger.scan().clone(), Ok(Evaluate::HERE));
             let ready = triggers.into_iter().map(here).collect();
@@ -136,7 +137,7 @@ async fn consider(handle: &Handle, project: ProjectId, scans: Vec<ScanKey>) -> C
             return done;
         }
     }
-    // A history cannot be read.
+    // The history of these scans cannot be read.
     let failed = left.into_iter().map(|scan| Failed(scan, TRIGGER_REST));
     done.failed.extend(failed);
     done
@@ -181,7 +182,7 @@ async fn evaluate_triggers(
     ready
 }
 
-/// Submits the decisions together, so that they share their commits. Returns the scans that were not evaluated.
+/// Submits the decisions together, so that they share commits. Returns the scans that were not evaluated.
 async fn settle(handle: &Handle, ready: Vec<Ready>, failed: &mut Vec<Failed>) -> Vec<ScanKey> {
     let decisions = ready.into_iter().map(|(scan, evaluate)| async {
         let considered = match evaluate {

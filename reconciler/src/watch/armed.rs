@@ -1,4 +1,4 @@
-//! One watch of the kernel over the folders that show a change of the references.
+//! One watch of the kernel on the folders that show a change of the references.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,21 +26,21 @@ impl Armed {
         Armed::over(path, news, || Scene::at(path))
     }
 
-    /// Sets up the watch over the folders that `look` finds. Retries while the folders change in between.
+    /// Watches the folders of `scene_now`. Retries if the folders change in between.
     pub(super) fn over(
         path: &Path,
         news: &Arc<News>,
-        mut look: impl FnMut() -> Scene,
+        mut scene_now: impl FnMut() -> Scene,
     ) -> Result<Armed, ArmError> {
-        let mut scene = look();
+        let mut scene = scene_now();
         let mut attempt = 1;
         loop {
             match watcher(&scene, Arc::clone(news)) {
                 Ok(watcher) => {
-                    let now = look();
+                    let now = scene_now();
                     let is_current = now == scene;
                     if is_current || attempt == WATCH_ATTEMPTS {
-                        // This watch did not see the last change.
+                        // The last change happened before this watch.
                         if !is_current {
                             news.add(|pending| pending.rearm = true);
                         }
@@ -52,7 +52,7 @@ impl Armed {
                     let path = path.to_owned();
                     return Err(ArmError { path, source });
                 }
-                Err(_) => scene = look(),
+                Err(_) => scene = scene_now(),
             }
             attempt += 1;
         }
@@ -71,7 +71,7 @@ fn watcher(scene: &Scene, news: Arc<News>) -> Result<RecommendedWatcher, notify:
             Err(error) => news.add(|pending| pending.lost = Some(error)),
         })?;
     for folder in scene.above() {
-        // A folder that cannot be listed cannot be watched either. Polling continues.
+        // A folder that cannot be listed cannot be watched. Polling continues.
         let _unwatched = watcher.watch(folder, RecursiveMode::NonRecursive);
     }
     for (folder, mode) in scene.folders() {

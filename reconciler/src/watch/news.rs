@@ -1,11 +1,11 @@
-//! Events from the watcher to the thread that handles them.
+//! Passes events from the watcher to the thread that handles them.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::supervise::lock;
 
-/// Events that are not handled yet. Equal events merge, so the size is fixed.
+/// Events that are not handled yet. Equal events are merged, so the size is fixed.
 #[derive(Default)]
 pub(super) struct News {
     pending: Mutex<Pending>,
@@ -33,7 +33,7 @@ impl News {
         self.arrived.notify_all();
     }
 
-    /// Waits for an event and returns the most important one. Handling it covers the others.
+    /// Waits for an event and returns the most important event. Handling it covers the other events.
     pub(super) fn next(&self) -> Next {
         let mut pending = self.lock();
         loop {
@@ -57,7 +57,7 @@ impl News {
         }
     }
 
-    /// Waits for `pause`. True if the watch is to stop.
+    /// Waits for `pause`. True if the watch must stop.
     pub(super) fn stops_within(&self, pause: Duration) -> bool {
         let (pending, _) = self
             .arrived

@@ -9,7 +9,7 @@ use crate::git::testing::{Fixture, git, has_reftable};
 use crate::git::{CommitId, Scene};
 use crate::limits::WATCH_ATTEMPTS;
 
-/// Long enough for the busiest machine; never waited for when the watch works.
+/// Long enough for the busiest machine; a test waits this long only when it fails.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 struct Watched {
@@ -28,7 +28,7 @@ impl Watched {
     ) -> Watched {
         let (sender, wakes) = mpsc::channel();
         let wake = move || {
-            // The test may be over.
+            // The test may have ended.
             let _closed = sender.send(());
         };
         let watch = RepositoryWatch::armed_by(path, wake, arm, Duration::ZERO);
@@ -38,7 +38,7 @@ impl Watched {
         }
     }
 
-    /// Waits until a wake-up finds what is expected, as the reconciler would.
+    /// Waits until the expected change is visible after a wake-up.
     fn sees(&self, what: &str, mut is_there: impl FnMut() -> bool) {
         loop {
             let woken = self.wakes.recv_timeout(PATIENCE);
@@ -56,7 +56,7 @@ fn tip(path: &Path, reference: &str) -> Option<CommitId> {
 }
 
 #[test]
-fn every_way_to_move_a_reference_wakes() {
+fn every_change_of_a_reference_wakes() {
     let source = Fixture::bare();
     let path = source.path();
     source.push_text("1");
@@ -90,7 +90,7 @@ fn every_way_to_move_a_reference_wakes() {
 }
 
 #[test]
-fn a_push_through_the_program_wakes() {
+fn a_push_with_the_git_program_wakes() {
     let source = Fixture::bare();
     source.push_text("1");
     let path = source.path();
@@ -103,7 +103,7 @@ fn a_push_through_the_program_wakes() {
 }
 
 #[test]
-fn commits_in_a_work_tree_wake() {
+fn a_commit_in_a_work_tree_wakes() {
     let source = Fixture::with_work_tree();
     source.push_text("1");
     let watched = Watched::at(&source.path());
@@ -122,7 +122,7 @@ fn commits_in_a_work_tree_wake() {
 }
 
 #[test]
-fn a_repository_is_waited_for_and_its_loss_is_seen() {
+fn creating_and_removing_a_repository_wakes() {
     let source = Fixture::bare();
     let parent = source.path().parent().unwrap().to_owned();
     let path = parent.join("not/yet/there");
@@ -142,7 +142,7 @@ fn a_repository_is_waited_for_and_its_loss_is_seen() {
 }
 
 #[test]
-fn a_repository_that_is_replaced_at_its_path_is_seen_and_watched_anew() {
+fn a_replaced_repository_is_noticed_and_watched() {
     let source = Fixture::with_work_tree();
     source.push_text("1");
     let path = source.path();
@@ -162,7 +162,7 @@ fn a_repository_that_is_replaced_at_its_path_is_seen_and_watched_anew() {
     git(&path, &["commit", "-q", "--allow-empty", "-m", "later"]);
     watched.sees("its commit", || tip(&path, "HEAD") != other);
 
-    // And where a folder above it is replaced.
+    // Another case: a folder above the repository is replaced.
     let (deep, replaced) = (beside("deep"), beside("replaced"));
     fs::create_dir(&deep).unwrap();
     fs::rename(&path, deep.join("source")).unwrap();
@@ -175,7 +175,7 @@ fn a_repository_that_is_replaced_at_its_path_is_seen_and_watched_anew() {
 }
 
 #[test]
-fn commits_to_a_repository_with_reftable_wake() {
+fn a_commit_in_a_repository_with_reftable_wakes() {
     if !has_reftable() {
         return;
     }
@@ -194,9 +194,9 @@ fn commits_to_a_repository_with_reftable_wake() {
     watched.sees("the commit", || true);
 }
 
-/// The new folder has the path of the one that is watched, and is not watched.
+/// The new folder has the path of the watched folder, but is not watched.
 #[test]
-fn a_repository_is_seen_in_a_folder_that_was_replaced_while_it_was_waited_for() {
+fn a_repository_is_noticed_in_a_folder_that_was_replaced() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("folder");
     let path = folder.join("flows");
@@ -217,7 +217,7 @@ fn a_repository_is_seen_in_a_folder_that_was_replaced_while_it_was_waited_for() 
 }
 
 #[test]
-fn a_watch_that_could_not_keep_up_is_set_up_again() {
+fn a_watch_is_set_up_again_if_folders_kept_changing() {
     let folder = tempfile::tempdir().unwrap();
     let steps = WATCH_ATTEMPTS + 1;
     let folders: Vec<PathBuf> = (0..steps)
@@ -241,7 +241,7 @@ fn a_watch_that_could_not_keep_up_is_set_up_again() {
 }
 
 #[test]
-fn a_watch_that_is_refused_at_first_is_tried_again_and_then_wakes() {
+fn a_refused_watch_is_retried_and_then_wakes() {
     let source = Fixture::bare();
     let mut refusals = 2;
     let watched = Watched::armed_by(&source.path(), move |path, news| {
@@ -255,7 +255,7 @@ fn a_watch_that_is_refused_at_first_is_tried_again_and_then_wakes() {
         }
         Armed::new(path, news)
     });
-    // It wakes once it stands: something may have happened before.
+    // It wakes when the watch is set up, because something may have changed before.
     watched.sees("the watch", || true);
     let commit = source.push_text("1");
     watched.sees("a push", || {
@@ -264,7 +264,7 @@ fn a_watch_that_is_refused_at_first_is_tried_again_and_then_wakes() {
 }
 
 #[test]
-fn a_dropped_watch_is_silent() {
+fn a_dropped_watch_does_not_wake() {
     let source = Fixture::bare();
     let watched = Watched::at(&source.path());
     let Watched { _watch, wakes } = watched;

@@ -1,4 +1,4 @@
-//! Blobs: what may be replaced, what is counted, and what links are good for.
+//! Blobs: conditions, usage, and the lifetime of links.
 
 use chrono::TimeDelta;
 
@@ -66,7 +66,7 @@ fn each_change_updates_the_usage_of_the_project() {
 }
 
 #[test]
-fn above_a_quota_that_was_lowered_a_project_may_only_shrink() {
+fn above_a_lowered_quota_a_project_can_only_shrink() {
     let mut test = TestWorld::new();
     let free = StoreBlob {
         quota: None,
@@ -130,7 +130,7 @@ fn an_expired_blob_counts_as_absent_and_is_listed_until_it_is_removed() {
 }
 
 #[test]
-fn a_link_has_an_end_within_a_week_and_old_ones_go() {
+fn a_link_expires_within_a_week_and_expired_links_are_removed() {
     let mut test = TestWorld::new();
     let create = |life| CreateBlobLink {
         project: project(),

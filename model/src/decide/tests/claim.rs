@@ -57,7 +57,7 @@ fn the_timeout_of_a_scan_counts_from_the_claim() {
 }
 
 #[test]
-fn a_repeat_gets_the_same_answer_and_another_worker_none() {
+fn a_repeated_claim_gets_the_same_answer_and_another_worker_is_refused() {
     let (mut test, job, runner) = waiting();
     let token = test.claim(job, runner).unwrap();
     test.pass(TimeDelta::minutes(1));
@@ -91,7 +91,7 @@ fn a_removed_job_cannot_be_claimed() {
 }
 
 #[test]
-fn a_job_whose_scan_is_gone_is_not_claimed_while_it_waits_to_be_cancelled() {
+fn a_waiting_job_of_a_removed_scan_cannot_be_claimed() {
     let (mut test, job, runner) = waiting();
     let workflow = test.world.job(job).unwrap().workflow.id;
     let without = NIGHTLY.replace("probe:", "other:");
@@ -107,7 +107,7 @@ fn a_job_whose_scan_is_gone_is_not_claimed_while_it_waits_to_be_cancelled() {
 }
 
 #[test]
-fn a_waiting_job_runs_the_revision_it_was_made_with() {
+fn a_waiting_job_runs_the_revision_of_its_creation() {
     let (mut test, job, runner) = waiting();
     let made_with = test.world.job(job).unwrap().revision.clone();
     test.push("nightly", &format!("{NIGHTLY}# changed\n"));

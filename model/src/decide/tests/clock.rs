@@ -1,4 +1,4 @@
-//! Somebody sets the wall clock.
+//! Changes of the wall clock.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::{Change, IdempotencyKey, Scope, Timestamp, WorkflowId};
 
 const LIFE: TimeDelta = TimeDelta::days(1);
 
-/// Each end, in a fixed order.
+/// All expiry times, in a fixed order.
 fn ends(test: &TestWorld) -> Vec<Timestamp> {
     let world = &test.world;
     let tokens = world.tokens().filter_map(|token| token.expires_at);
@@ -33,7 +33,7 @@ fn ends(test: &TestWorld) -> Vec<Timestamp> {
         .collect()
 }
 
-/// What is left of each end.
+/// The remaining time until each expiry.
 fn left(test: &TestWorld) -> Vec<TimeDelta> {
     let now = test.world.time(test.steady());
     ends(test).into_iter().map(|end| end - now).collect()
@@ -62,7 +62,7 @@ fn begin(test: &mut TestWorld) -> WorkflowId {
     workflow
 }
 
-/// Dispatches a job under a key that is always the same.
+/// Dispatches a job, always with the same idempotency key.
 fn dispatch(test: &mut TestWorld, workflow: WorkflowId) {
     let mut dispatch = test.dispatch_of(workflow, "probe", json!({})).unwrap();
     dispatch.idempotency = Some(IdempotencyKey {
@@ -73,7 +73,7 @@ fn dispatch(test: &mut TestWorld, workflow: WorkflowId) {
 }
 
 #[test]
-fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
+fn a_loaded_expiry_time_is_unchanged_until_it_is_set_again() {
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
         let mut test = TestWorld::new();
         let workflow = begin(&mut test);
@@ -87,7 +87,7 @@ fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
         let request = test.world.idempotency("k").unwrap();
         assert_eq!(request.expires_at, requested);
         let over = test.world.idempotency_over(requested);
-        assert_eq!(over.count(), 1, "it is found by its age");
+        assert_eq!(over.count(), 1, "it is found by its expiry time");
         assert_eq!(test.world.holders(), []);
 
         let token = test.run(create_token()).unwrap().token.id;
@@ -100,7 +100,7 @@ fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
         let request = Holder::Idempotency("k".to_owned());
         let mut expected = vec![request, Holder::Runner(runner), Holder::Token(token)];
         if by > TimeDelta::zero() {
-            // By this clock the session had ended before.
+            // By this clock the session had already ended.
             expected.remove(1);
         }
         assert_eq!(set, expected);
@@ -108,7 +108,7 @@ fn an_end_that_was_loaded_stays_until_a_new_one_is_set() {
 }
 
 #[test]
-fn no_span_changes_however_the_clock_jumps() {
+fn clock_jumps_change_no_remaining_time() {
     let spans = [
         LIFE,
         RUNNER_SESSION,
@@ -117,7 +117,7 @@ fn no_span_changes_however_the_clock_jumps() {
         TimeDelta::minutes(30),
     ];
     for by in [TimeDelta::days(400), TimeDelta::days(-400)] {
-        // Begun before the jump, during it, and after it was followed.
+        // Created before the jump, and during it; then the jump is followed.
         let mut before = TestWorld::new();
         begin(&mut before);
         before.jump(by);
@@ -139,7 +139,7 @@ fn no_span_changes_however_the_clock_jumps() {
 }
 
 #[test]
-fn every_end_that_followed_the_clock_is_stored() {
+fn every_expiry_time_that_followed_the_clock_is_stored() {
     let mut test = TestWorld::new();
     begin(&mut test);
     let by = TimeDelta::days(-3);
@@ -161,7 +161,7 @@ fn every_end_that_followed_the_clock_is_stored() {
 }
 
 #[test]
-fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
+fn a_jump_is_recorded_until_every_expiry_time_has_followed_it() {
     let mut test = TestWorld::new();
     begin(&mut test);
     let (five, start) = (TimeDelta::hours(5), test.steady());
@@ -169,7 +169,7 @@ fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
         let time = test.world.time(test.steady());
         test.world.is_noted(test.now, time)
     };
-    assert!(is_noted(&test), "there is nothing to note");
+    assert!(is_noted(&test), "there is no jump to record");
     test.jump(five);
     assert!(!is_noted(&test));
     test.run(NoteClocks).unwrap();
@@ -177,7 +177,7 @@ fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
     let noted = test.world.clocks().unwrap();
     assert_eq!(noted.wall, start + five);
     assert_eq!(noted.readings.values().collect::<Vec<_>>(), [&start]);
-    // It is undone, and done again. In the end the note is old.
+    // The jump is undone and repeated. At the end, the record is old.
     test.jump(-five);
     assert!(!is_noted(&test));
     test.jump(five);
@@ -197,11 +197,11 @@ fn a_jump_is_noted_with_both_readings_until_every_end_has_followed_it() {
     test.run(ForgetClocks).unwrap();
     assert_eq!(test.world.clocks(), None);
     assert!(!test.world.has_earlier_clocks());
-    assert!(test.run(ForgetClocks).is_ok(), "it is gone already");
+    assert!(test.run(ForgetClocks).is_ok(), "it was already removed");
 }
 
 #[test]
-fn a_jump_that_is_followed_again_and_again_keeps_a_short_note() {
+fn the_record_of_many_followed_jumps_stays_short() {
     let mut test = TestWorld::new();
     for _ in 0..100 {
         test.jump(TimeDelta::hours(2));
@@ -214,12 +214,12 @@ fn a_jump_that_is_followed_again_and_again_keeps_a_short_note() {
 }
 
 #[test]
-fn each_record_names_the_clock_that_has_set_its_ends() {
+fn each_record_has_the_number_of_the_clock_of_its_expiry_times() {
     let mut test = TestWorld::new();
     let token = test.run(create_token()).unwrap().token.id;
     let loaded = HashMap::from([(Holder::Token(token), 7)]);
     test.world.finish_loading(test.now, loaded);
-    // A note of its use sets no end.
+    // Recording a use of the token sets no expiry time.
     let day = test.now.date_naive();
     let (used, ()) = test.changes(NoteUse { token, day }).unwrap();
     assert_eq!(test.world.clock_of(&used[0]), Some(7));

@@ -1,4 +1,4 @@
-//! Completion: what a worker's report comes to.
+//! Completion: the outcome of a worker's report.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     Actor, Change, EndState, HistoryLine, LeftOut, LeftOutFile, StateKind, Step, TokenHash,
 };
 
-/// Completes a running job of two steps; answers the state and the reason's code, or the refusal's text.
+/// Completes a running job of two steps. Returns the state and the reason's code, or `refused`.
 fn outcome(steps: Vec<Step>, failure: Option<Failure>) -> String {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
@@ -34,7 +34,7 @@ fn outcome(steps: Vec<Step>, failure: Option<Failure>) -> String {
 }
 
 #[test]
-fn the_verdict_follows_from_the_steps_and_the_failure() {
+fn the_steps_and_the_failure_decide_the_outcome() {
     let good = |index| step(index, Status::Succeeded, Some(Outcome::Succeeded));
     let allowed = |index| step(index, Status::Failed, Some(Outcome::Succeeded));
     let bad = |index| step(index, Status::Failed, Some(Outcome::Failed));
@@ -94,7 +94,7 @@ fn the_verdict_follows_from_the_steps_and_the_failure() {
 }
 
 #[test]
-fn an_end_comes_with_the_head_and_a_line_of_history() {
+fn an_end_changes_the_head_and_adds_a_history_line() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     let workflow = test.world.job(job).unwrap().workflow.id;
@@ -154,7 +154,7 @@ fn messages_of_a_worker_are_cut() {
 }
 
 #[test]
-fn left_out_files_are_in_the_record_of_their_artifact_and_bounded() {
+fn the_list_of_left_out_files_is_stored_with_its_artifact_and_bounded() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     for name in ["hosts", "ports"] {
@@ -202,7 +202,7 @@ fn left_out_files_are_in_the_record_of_their_artifact_and_bounded() {
 }
 
 #[test]
-fn outputs_are_in_the_record_and_in_the_line_of_the_history() {
+fn outputs_are_stored_in_the_record_and_the_history_line() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     let outputs = workflow::read_outputs("hosts=3\nnote=").unwrap();
@@ -221,7 +221,7 @@ fn outputs_are_in_the_record_and_in_the_line_of_the_history() {
 }
 
 #[test]
-fn outputs_beyond_their_bounds_are_refused() {
+fn outputs_above_their_limits_are_refused() {
     let large = (0..33).map(|number| (format!("k{number}"), String::new()));
     let long = [("a".to_owned(), "x".repeat(9_000))];
     let lines = [("a".to_owned(), "x\ny".to_owned())];

@@ -1,4 +1,4 @@
-//! Starting jobs by hand: inputs, refusals, repeats.
+//! Dispatches: inputs, refusals, repeats.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn with_key(test: &TestWorld, workflow: WorkflowId, key: &str, body: &str) -> Di
 }
 
 #[test]
-fn a_job_waits_with_its_inputs_complete() {
+fn a_waiting_job_has_its_inputs_with_defaults() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let id = test
@@ -42,7 +42,7 @@ fn a_job_waits_with_its_inputs_complete() {
         (Trigger::Dispatch, &JobState::Scheduled)
     );
     let Inputs::Inline(inputs) = &job.inputs else {
-        panic!("small inputs stand in the record");
+        panic!("small inputs are stored in the record");
     };
     assert_eq!(json!(inputs), json!({"target": "x", "deep": false}));
     assert_eq!(id.moment(), test.now);
@@ -101,7 +101,7 @@ fn a_dispatch_of_an_unknown_or_removed_scan_is_refused() {
 }
 
 #[test]
-fn inputs_checked_against_an_older_revision_are_not_taken() {
+fn inputs_checked_against_an_older_revision_are_refused() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let late = test.dispatch_of(workflow, "probe", json!({})).unwrap();
@@ -113,7 +113,7 @@ fn inputs_checked_against_an_older_revision_are_not_taken() {
 }
 
 #[test]
-fn a_repeat_gets_the_job_of_the_first_also_when_much_has_changed() {
+fn a_repeat_gets_the_job_of_the_first_request_despite_later_changes() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let first = with_key(&test, workflow, "k", "{}");
@@ -127,7 +127,7 @@ fn a_repeat_gets_the_job_of_the_first_also_when_much_has_changed() {
 }
 
 #[test]
-fn a_key_stands_for_one_request_only() {
+fn a_key_cannot_be_used_for_another_request() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let first = with_key(&test, workflow, "k", "{}");
@@ -137,7 +137,7 @@ fn a_key_stands_for_one_request_only() {
 }
 
 #[test]
-fn a_key_is_free_again_after_a_day_and_its_new_use_is_kept_as_long() {
+fn a_key_expires_after_a_day_and_can_be_used_again() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let command = with_key(&test, workflow, "k", "{}");
@@ -146,7 +146,7 @@ fn a_key_is_free_again_after_a_day_and_its_new_use_is_kept_as_long() {
     let second = test.run(command.clone()).unwrap();
     assert_ne!(first, second);
 
-    // A third request sweeps what has run out, and must not sweep the second use of the key.
+    // A third request removes expired keys, but must not remove the second use of the key.
     test.pass(TimeDelta::hours(1));
     let third = with_key(&test, workflow, "other", "{}");
     test.run(third).unwrap();
@@ -171,7 +171,7 @@ fn expired_requests_do_not_pile_up() {
 }
 
 #[test]
-fn ids_rise_while_the_clock_steps_back() {
+fn ids_increase_even_if_the_clock_moves_back() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let mut latest = JobId::FIRST;
@@ -184,12 +184,12 @@ fn ids_rise_while_the_clock_steps_back() {
 }
 
 #[test]
-fn a_scan_a_token_a_project_and_all_together_have_a_bounded_number_of_jobs() {
+fn the_number_of_jobs_is_bounded_per_scan_token_project_and_in_total() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
     let first = test.dispatch(workflow, "probe", json!({})).unwrap();
     let record = Job::clone(test.world.job(first).unwrap());
-    // The bounds are of the world, however its jobs came about.
+    // The limits count all jobs of the world, so the test adds jobs directly.
     let fill = |test: &mut TestWorld, like: &Job, until: usize| {
         while test.world.unfinished_jobs() < until {
             let id = JobId::next(test.world.latest_job(), test.now, &mut test.entropy);
@@ -224,9 +224,13 @@ fn a_scan_a_token_a_project_and_all_together_have_a_bounded_number_of_jobs() {
             dispatched => dispatched.map(|_| None),
         }
     };
-    let there = test.world.unfinished_jobs();
+    let unfinished = test.world.unfinished_jobs();
     elsewhere.actor = token(1);
-    fill(&mut test, &elsewhere, there + UNFINISHED_JOBS_PER_TOKEN);
+    fill(
+        &mut test,
+        &elsewhere,
+        unfinished + UNFINISHED_JOBS_PER_TOKEN,
+    );
     let of_token = "dispatched with this token and unfinished";
     assert_eq!(
         dispatch(&mut test, 1),
@@ -242,7 +246,7 @@ fn a_scan_a_token_a_project_and_all_together_have_a_bounded_number_of_jobs() {
         Ok(Some((UNFINISHED_JOBS_PER_PROJECT, of_project)))
     );
 
-    // Some of these jobs move to another project, which is as good as their end for this one.
+    // Move some of these jobs to another project. They no longer count for this project.
     elsewhere.project = ProjectId::from_uuid(uuid::Uuid::nil());
     let some: Vec<JobId> = test.world.jobs().take(9).map(|job| job.id).collect();
     for id in some {

@@ -1,4 +1,4 @@
-//! Ends that are no completion: by a person, a deadline, a loss, a removal.
+//! Ends other than a completion: by a person, a deadline, a loss, or a removal.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ const LOSSES: [Loss; 5] = [
     Loss::Retired,
 ];
 
-/// What a loss makes of a job: state and reason, `-` for nothing, or `refused`.
+/// The effect of a loss on a job: state and reason, `-` for no change, or `refused`.
 fn outcome(test: &mut TestWorld, job: JobId, loss: Loss) -> String {
     match test.changes(EndJob::new(job, loss)) {
         Ok((changes, answer)) => match ended(&changes) {
@@ -66,7 +66,7 @@ fn a_waiting_job_cannot_be_lost_or_time_out() {
 }
 
 #[test]
-fn retiring_ends_only_waiting_jobs_that_are_still_unwanted() {
+fn retiring_ends_only_waiting_jobs_whose_scan_is_still_removed() {
     let mut test = TestWorld::new();
     let (running, _) = test.running();
     let waiting = scheduled(&mut test);
@@ -84,7 +84,7 @@ fn retiring_ends_only_waiting_jobs_that_are_still_unwanted() {
 }
 
 #[test]
-fn a_job_of_a_dropped_source_ends_with_that_reason() {
+fn a_job_of_a_dropped_source_ends_with_this_reason() {
     let mut test = TestWorld::new();
     let waiting = scheduled(&mut test);
     let workflow = test.world.job(waiting).unwrap().workflow.id;

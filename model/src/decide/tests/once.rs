@@ -1,4 +1,4 @@
-//! What makes a secret is made once for each key.
+//! Commands that create a secret run once per key.
 
 use chrono::TimeDelta;
 
@@ -26,7 +26,7 @@ fn create() -> CreateToken {
 }
 
 #[test]
-fn a_repeat_is_refused_with_what_the_first_request_made() {
+fn a_repeat_is_refused_with_the_result_of_the_first_request() {
     let mut test = TestWorld::new();
     let token = test.run(once(create(), "k", "{}")).unwrap().token;
     let made = Made::Token(token.id);
@@ -71,7 +71,7 @@ fn a_repeated_regeneration_does_not_end_the_overlap_of_the_first() {
 }
 
 #[test]
-fn a_request_that_was_refused_leaves_its_key_free() {
+fn a_refused_request_leaves_its_key_free() {
     let mut test = TestWorld::new();
     let unnamed = CreateToken {
         name: String::new(),

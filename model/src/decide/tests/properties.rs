@@ -1,4 +1,5 @@
-//! Random commands against a naive record of what has happened. The seed is fixed, so a failure repeats itself.
+//! Runs random commands and compares the world with a naive record of all events. The seed is fixed, so a failure is
+//! reproducible.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use crate::{
     ScanKey, TailEnd, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
-/// A random action. Numbers select from a small set of ids, so that commands conflict often.
+/// A random action. Numbers select from a small set of ids, so that commands often conflict.
 #[derive(Debug, Clone)]
 enum Action {
     Push { workflow: u8, version: u8 },
@@ -60,13 +61,13 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// A workflow whose failed jobs get one retry in one version, and two in the other.
+/// A workflow whose failed jobs are retried once in one version, and twice in the other.
 fn text(version: u8) -> String {
     let retry = format!("  probe:\n    retry: {{attempts: {}}}\n", version + 1);
     NIGHTLY.replace("  probe:\n", &retry)
 }
 
-/// Expected totals of a scan, counted by the test.
+/// The expected state of a scan, computed by the test.
 #[derive(Default)]
 struct Past {
     totals: Totals,
@@ -75,7 +76,7 @@ struct Past {
     history: TailEnd,
 }
 
-/// The world, and what has happened in it.
+/// The world and a record of all events.
 struct Story {
     test: TestWorld,
     jobs: BTreeMap<JobId, Job>,
@@ -184,7 +185,7 @@ impl Story {
                     Loss::Retired,
                 ];
                 let (job, loss) = (self.job(job), losses[usize::from(loss)]);
-                // Any outcome is valid here; `step` checks the resulting changes.
+                // All outcomes are valid here; `step` checks the changes.
                 self.step(EndJob::new(job, loss)).ok();
             }
             Action::Pass { seconds } => self.test.pass(TimeDelta::seconds(seconds)),
@@ -208,7 +209,7 @@ impl Story {
         if key.is_some() {
             self.settled(command);
         } else if let Ok(job) = self.step(command) {
-            assert_eq!(self.jobs.keys().next_back(), Some(&job), "ids rise");
+            assert_eq!(self.jobs.keys().next_back(), Some(&job), "ids increase");
         }
     }
 
@@ -257,7 +258,7 @@ impl Story {
         (job, TokenHash::of(&format!("{job}false")))
     }
 
-    /// A command whose repeat changes nothing and gives the same answer.
+    /// Runs a command whose repeat must change nothing and give the same answer.
     fn settled<C: Command + Clone>(&mut self, command: C)
     where
         C::Answer: PartialEq + Debug,
@@ -269,14 +270,14 @@ impl Story {
         }
     }
 
-    /// A command whose repeat is refused.
+    /// Runs a command whose repeat must be refused.
     fn once<C: Command + Clone>(&mut self, command: C) {
         if self.step(command.clone()).is_ok() {
-            assert!(self.test.run(command).is_err(), "it happens once");
+            assert!(self.test.run(command).is_err(), "a repeat is refused");
         }
     }
 
-    /// Decides, applies, and compares the world with what has happened.
+    /// Decides, applies, and compares the world with the record of events.
     fn step<C: Command>(&mut self, command: C) -> Result<C::Answer, Refusal> {
         let before = snapshot(&self.test.world);
         let decided = self.test.changes(command);
@@ -318,7 +319,7 @@ impl Story {
         if let Some(before) = &before {
             assert!(
                 !before.state.is_terminal(),
-                "nothing leaves a terminal state"
+                "a terminal state does not change"
             );
             if let Some(run) = before.state.run() {
                 let after = job.state.run().unwrap();
@@ -345,8 +346,8 @@ impl Story {
         }
     }
 
-    /// A chain of retries has one unfinished job at most, and an end.
-    fn look_at_chains(&self) {
+    /// Checks that a chain of retries has at most one unfinished job and is finite.
+    fn check_chains(&self) {
         for job in self.jobs.values() {
             assert!(job.attempt() <= 3);
             let Some(retry) = job.retry_of else {
@@ -368,11 +369,11 @@ impl Story {
         let retries = self.jobs.values().filter_map(|job| job.retry_of);
         let retried: Vec<JobId> = retries.map(|retry| retry.job).collect();
         let different: BTreeSet<_> = retried.iter().collect();
-        assert_eq!(different.len(), retried.len(), "none is retried twice");
+        assert_eq!(different.len(), retried.len(), "a job is retried twice");
     }
 
     fn compare(&self) {
-        self.look_at_chains();
+        self.check_chains();
         let world = &self.test.world;
         let unfinished = self.jobs.values().filter(|job| !job.state.is_terminal());
         assert!(world.jobs().map(|job| &**job).eq(unfinished.clone()));
@@ -388,7 +389,7 @@ impl Story {
         let retries = world.due_delayed(&abilities, Timestamp::MAX_UTC);
         let retries = retries.map(|(_, job)| job);
         let filed: Vec<JobId> = offerable.chain(retries).chain(world.orphans()).collect();
-        assert_eq!(filed.len(), waiting.len(), "none stands twice");
+        assert_eq!(filed.len(), waiting.len(), "a job is listed twice");
         assert_eq!(filed.into_iter().collect::<BTreeSet<_>>(), waiting);
         for job in unfinished.clone().filter(|job| waiting.contains(&job.id)) {
             assert_eq!(world.is_orphan(job), world.orphans().any(|id| id == job.id));
@@ -422,7 +423,7 @@ impl Story {
         assert!(world.latest_order() <= self.test.order);
     }
 
-    /// The same changes make the same world, also when each is applied twice.
+    /// Applying the same changes again, or each of them twice, must result in the same world.
     fn replay(&self) {
         let mut once = World::default();
         let mut twice = World::default();
@@ -466,7 +467,7 @@ fn the_promises_hold_for_random_actions() {
         })
         .unwrap();
 
-    // A random story proves nothing about what never happens in it.
+    // Check that the random actions cover all cases.
     assert!(
         busiest.get() > 3,
         "successes of one scan: {}",

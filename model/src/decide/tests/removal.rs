@@ -17,7 +17,7 @@ use crate::retention::{
 use crate::testing::{TestWorld, complete, key, snapshot, step};
 use crate::{Actor, Change, EndState, Job, JobId, Reason, ScanKey, Totals, WorkflowId, World};
 
-/// A world with a record of what is on disk.
+/// A world and a record of the files on disk.
 struct Archive {
     test: TestWorld,
     jobs: BTreeMap<JobId, Arc<Job>>,
@@ -50,7 +50,10 @@ impl Archive {
                     self.jobs.insert(job.id, job.clone());
                 }
                 Change::JobRemoved(job) => {
-                    assert!(self.jobs.remove(&job.id).is_some(), "it is removed once");
+                    assert!(
+                        self.jobs.remove(&job.id).is_some(),
+                        "a job is removed twice"
+                    );
                 }
                 Change::History(entry) => {
                     self.pages.insert(entry.page);
@@ -59,7 +62,7 @@ impl Archive {
                     self.lines.push((job, Position { page, at }));
                 }
                 Change::HistoryPageRemoved(_, page) => {
-                    assert!(self.pages.remove(page), "page {page} is removed once");
+                    assert!(self.pages.remove(page), "page {page} is removed twice");
                     self.lines.retain(|(job, _)| job.page != *page);
                 }
                 _ => {}
@@ -68,7 +71,7 @@ impl Archive {
         Ok(answer)
     }
 
-    /// A job that ends in that way, with an artifact of that size.
+    /// Runs a job that ends in this state, with an artifact of this size.
     fn end(&mut self, state: EndState, size: u64) -> JobId {
         let (job, token) = self.test.running();
         if size > 0 {
@@ -133,7 +136,7 @@ impl Archive {
         }
     }
 
-    /// One whole pass, in commits of a few jobs each. Answers how many jobs were removed.
+    /// Runs one complete pass, in commits of a few jobs each. Returns how many jobs were removed.
     fn prune(&mut self, policy: RetentionPolicy) -> u64 {
         let (before, mut stock) = (self.kept().jobs, self.kept());
         let mut backlogs = [self.backlog()];
@@ -197,7 +200,7 @@ impl Archive {
             let (line, end) = self.lines.iter().find(|(line, _)| line.id == *job).unwrap();
             let (page, at) = (end.page, end.at - 1);
             let is_found = retention.may_hold(line.id, Position { page, at });
-            assert!(is_found, "what is there is found");
+            assert!(is_found, "a stored job may be found");
         }
     }
 }
@@ -210,14 +213,18 @@ fn jobs(count: u64) -> RetentionPolicy {
 }
 
 #[test]
-fn counters_and_digests_outlive_the_jobs() {
+fn counters_and_digests_are_kept_after_removing_the_jobs() {
     let mut archive = Archive::new();
     let first = archive.end(EndState::Succeeded, 0);
     for _ in 0..4 {
         archive.end(EndState::Cancelled, 20);
     }
     archive.end(EndState::Succeeded, 10);
-    assert_eq!(archive.prune(jobs(3)), 0, "they may talk");
+    assert_eq!(
+        archive.prune(jobs(3)),
+        0,
+        "their workers may still append to the logs"
+    );
     archive.test.pass(WORKER_LAST_WORDS);
     assert_eq!(archive.prune(jobs(3)), 3);
     archive.check();
@@ -226,11 +233,11 @@ fn counters_and_digests_outlive_the_jobs() {
     let retention = archive.retention();
     assert_eq!(retention.removed.cancelled, 3);
     assert_eq!(retention.passed_over[0].id, first);
-    assert_eq!(archive.prune(jobs(3)), 0, "once");
+    assert_eq!(archive.prune(jobs(3)), 0, "removed twice");
 }
 
 #[test]
-fn a_person_may_delete_any_job_that_is_over_and_silent() {
+fn a_person_can_delete_any_finished_job_whose_log_is_complete() {
     let mut archive = Archive::new();
     let newest = archive.end(EndState::Succeeded, 5);
     let actor = Actor::Daemon;
@@ -257,16 +264,16 @@ fn a_person_may_delete_any_job_that_is_over_and_silent() {
     let refused = archive.run(delete(&running)).unwrap_err();
     assert!(matches!(refused, Refusal::JobNotOver { .. }), "{refused}");
 
-    // The pass finds the lines of jobs that are gone, and counts none of them twice.
+    // The pass finds the lines of removed jobs, and must not count these jobs twice.
     archive.end(EndState::Failed, 0);
     archive.test.pass(WORKER_LAST_WORDS);
     archive.prune(jobs(0));
     assert_eq!(archive.test.world.retained(&head), Totals::default());
 }
 
-/// A pass has taken a job for one that stays, and a person deletes it before the pass commits anything.
+/// A pass finds that the job must stay, and a person deletes the job before the pass commits.
 #[test]
-fn a_job_that_was_passed_over_and_deleted_is_counted_once() {
+fn a_job_that_had_to_stay_and_was_deleted_is_counted_once() {
     let mut archive = Archive::new();
     let id = archive.end(EndState::Succeeded, 0);
     archive.prune(jobs(0));
@@ -331,7 +338,6 @@ fn a_removed_artifact_keeps_its_entry_in_the_record() {
     assert_eq!(archive.test.world.retained(head), Totals::default());
 }
 
-/// Something that may happen.
 #[derive(Debug, Clone)]
 enum Action {
     End { state: u8, size: u64 },
@@ -357,7 +363,7 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 #[test]
-fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
+fn every_policy_keeps_the_newest_successes_and_unfinished_jobs() {
     let config = Config {
         cases: 64,
         failure_persistence: None,
@@ -380,7 +386,7 @@ fn whatever_the_policy_the_newest_successes_and_unfinished_jobs_stay() {
                         let nth = archive.jobs.values().nth(usize::from(nth)).cloned();
                         if let Some(job) = nth.filter(|job| !protected.contains(&job.id)) {
                             let actor = Actor::Daemon;
-                            // Refused while its runner may talk.
+                            // Refused while the worker may still append to the log.
                             archive.run(DeleteJob { job, actor }).ok();
                         }
                     }

@@ -1,4 +1,4 @@
-//! Reports of a worker while its job runs: steps and artifacts.
+//! Reports of a worker about its running job: steps and artifacts.
 
 use chrono::TimeDelta;
 
@@ -30,7 +30,7 @@ fn steps_of(test: &TestWorld, job: JobId) -> Vec<Step> {
 }
 
 #[test]
-fn a_report_carries_the_whole_state_and_a_repeat_changes_nothing() {
+fn a_report_has_the_complete_state_and_a_repeat_changes_nothing() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     let steps = vec![
@@ -44,7 +44,7 @@ fn a_report_carries_the_whole_state_and_a_repeat_changes_nothing() {
 }
 
 #[test]
-fn a_report_that_was_overtaken_changes_nothing() {
+fn an_overtaken_report_changes_nothing() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     test.run(report(job, token, succeeded(2))).unwrap();
@@ -63,7 +63,7 @@ fn a_report_that_was_overtaken_changes_nothing() {
 }
 
 #[test]
-fn a_report_that_cannot_be_is_refused() {
+fn an_impossible_report_is_refused() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     let stranger = TokenHash::of("stranger");
@@ -83,7 +83,7 @@ fn a_report_that_cannot_be_is_refused() {
 fn a_job_completes_while_its_revision_cannot_be_read() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
-    // What a load without the text of the revision makes of the records.
+    // The world after loading the records without the text of the revision.
     let mut world = World::default();
     let records = test.decided.iter();
     records
@@ -106,7 +106,7 @@ fn a_job_completes_while_its_revision_cannot_be_read() {
 }
 
 #[test]
-fn error_texts_are_cut_each_and_together() {
+fn error_texts_have_limits_for_each_text_and_in_total() {
     let scan = "scans: {probe: {on: {dispatch: {}}, steps: [";
     let text = format!("{scan}{}]}}}}", "{run: x},".repeat(100));
     let mut test = TestWorld::new();
@@ -153,7 +153,7 @@ fn an_artifact_is_recorded_once() {
 }
 
 #[test]
-fn a_content_digest_is_a_short_visible_word() {
+fn an_invalid_content_digest_is_refused() {
     let mut test = TestWorld::new();
     let (job, token) = test.running();
     let long = "x".repeat(CONTENT_DIGEST_BYTES + 1);

@@ -1,4 +1,4 @@
-//! Running a finished job again: its inputs and revision, and when it is refused.
+//! Reruns of finished jobs: inputs, revision, and refusals.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::decide::{Again, Cancel, Dispatch, Refusal, Retire, check_rerun};
 use crate::testing::{NIGHTLY, TestWorld, complete};
 use crate::{Actor, Change, Job, JobId, JobState, Reason, Revision, Trigger};
 
-/// A job of the scan `probe` that is over, and its revision.
+/// A finished job of the scan `probe`, and its revision.
 fn over(test: &mut TestWorld) -> (Arc<Job>, Arc<Revision>) {
     let (id, token) = test.running();
     let running = test.world.job(id).unwrap();
@@ -17,7 +17,7 @@ fn over(test: &mut TestWorld) -> (Arc<Job>, Arc<Revision>) {
     (job, revision)
 }
 
-/// The command that runs a job again, of its own revision.
+/// The command that runs a job again with its own revision.
 fn again(job: &Job, revision: &Arc<Revision>) -> Dispatch {
     Dispatch {
         workflow: job.workflow.id,
@@ -35,12 +35,15 @@ fn again(job: &Job, revision: &Arc<Revision>) -> Dispatch {
 }
 
 #[test]
-fn a_job_runs_again_with_its_inputs_and_its_revision_which_stays_as_long_as_it_is_needed() {
+fn a_job_runs_again_with_its_inputs_and_its_revision() {
     let mut test = TestWorld::new();
     let (first, revision) = over(&mut test);
     test.push("nightly", &format!("{NIGHTLY}# changed\n"));
     let old = revision.record.reference.id;
-    assert!(test.world.revision(old).is_none(), "nothing needs it");
+    assert!(
+        test.world.revision(old).is_none(),
+        "the old revision is still in the world"
+    );
 
     let id = test.run(again(&first, &revision)).unwrap();
     let job = test.world.job(id).unwrap().clone();
@@ -61,7 +64,7 @@ fn a_job_runs_again_with_its_inputs_and_its_revision_which_stays_as_long_as_it_i
 }
 
 #[test]
-fn a_rerun_of_the_active_revision_is_a_dispatch_of_it() {
+fn a_rerun_can_use_the_active_revision() {
     let mut test = TestWorld::new();
     let (first, _) = over(&mut test);
     test.push("nightly", &format!("{NIGHTLY}# changed\n"));

@@ -1,4 +1,4 @@
-//! Retries: which ends have one, and what it keeps.
+//! Retries: which ends are retried, and the properties of the retry.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl Scene {
         self.test.dispatch(self.workflow, scan, json!({})).unwrap()
     }
 
-    /// The job that the next slot of a schedule makes.
+    /// Creates the job of the next slot of a schedule.
     fn fire(&mut self, scan: &str) -> Option<JobId> {
         self.test.pass(TimeDelta::hours(1));
         let scan = key(self.workflow, scan);
@@ -81,7 +81,7 @@ impl Scene {
         self.test.run(failed(complete_all(job, token))).unwrap()
     }
 
-    /// The retry of a job that fails.
+    /// Fails a job and returns its retry.
     fn retry(&mut self, job: JobId) -> JobId {
         let ended = self.fail(job);
         ended.retried_by.unwrap()
@@ -149,7 +149,7 @@ fn suspend(workflow: WorkflowId) -> Suspend {
 }
 
 #[test]
-fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
+fn the_commit_that_ends_a_failed_job_creates_its_retry() {
     let mut scene = Scene::new();
     let given = json!({"target": "a"});
     let first = scene.test.dispatch(scene.workflow, "poke", given).unwrap();
@@ -193,7 +193,7 @@ fn a_failed_job_gets_a_job_after_its_pause_in_the_commit_that_ends_it() {
 }
 
 #[test]
-fn failures_and_losses_are_retried_and_other_ends_are_not() {
+fn only_failures_and_losses_are_retried() {
     let mut scene = Scene::new();
     for failure in [
         Failure::Artifact("x".to_owned()),
@@ -227,7 +227,7 @@ fn failures_and_losses_are_retried_and_other_ends_are_not() {
     assert!(scene.unfinished("poke").is_empty());
 }
 
-/// The job of a scan, which its runner stops so long after the claim.
+/// Runs a job of the scan that its runner stops this long after the claim.
 fn stopped_after(scene: &mut Scene, scan: &str, after: TimeDelta) -> Arc<Job> {
     let job = scene.dispatch(scan);
     let token = scene.test.claim(job, scene.runner).unwrap();
@@ -240,13 +240,13 @@ fn stopped_after(scene: &mut Scene, scan: &str, after: TimeDelta) -> Arc<Job> {
 }
 
 #[test]
-fn a_job_that_an_older_runner_stops_at_the_deadline_has_timed_out_and_is_retried() {
+fn a_job_stopped_at_the_deadline_by_an_older_runner_has_timed_out() {
     let mut scene = Scene::new();
     let ended = stopped_after(&mut scene, "poke", TimeDelta::hours(1));
     assert_eq!(*ended.reason(), Reason::TimedOut);
     let retry = scene.job(ended.retried_by.unwrap()).clone();
     let pause = retry.not_before.unwrap() - scene.test.now;
-    assert_eq!(pause, TimeDelta::seconds(30), "its runner has ended it");
+    assert_eq!(pause, TimeDelta::seconds(30), "the pause of the scan");
 }
 
 #[test]
@@ -261,9 +261,9 @@ fn a_failure_after_the_end_of_the_session_is_not_retried() {
 }
 
 #[test]
-fn a_retry_waits_for_a_runner_that_has_not_ended_its_job() {
+fn a_retry_waits_until_a_runner_that_missed_the_timeout_has_stopped() {
     let mut scene = Scene::new();
-    // The session ends at the same moment, and has nothing to say.
+    // The session expires at the same time, which must not matter.
     let text = TEXT.replace("timeout: 1h", "timeout: 4h");
     scene.test.push("retrying", &text);
     let job = scene.dispatch("poke");
@@ -277,7 +277,7 @@ fn a_retry_waits_for_a_runner_that_has_not_ended_its_job() {
 }
 
 #[test]
-fn a_dispatched_retry_keeps_its_revision_and_others_take_the_newest() {
+fn a_dispatched_retry_keeps_its_revision_and_others_use_the_newest() {
     let mut scene = Scene::new();
     let scheduled = scene.fire("poke").unwrap();
     let dispatched = scene.dispatch("poke");
@@ -291,10 +291,14 @@ fn a_dispatched_retry_keeps_its_revision_and_others_take_the_newest() {
     });
     assert!(scene.test.world.revision(old.id).is_some());
     scene.test.pass(TimeDelta::seconds(30));
-    for (retry, number, goes_on) in [(retries[0], 2, false), (retries[1], 1, true)] {
+    for (retry, number, is_retried_again) in [(retries[0], 2, false), (retries[1], 1, true)] {
         let ended = scene.fail(retry);
         assert_eq!(ended.revision.number, number);
-        assert_eq!(ended.retried_by.is_some(), goes_on, "as its revision says");
+        assert_eq!(
+            ended.retried_by.is_some(),
+            is_retried_again,
+            "the revision decides about another retry"
+        );
     }
 }
 

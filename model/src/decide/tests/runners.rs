@@ -1,4 +1,4 @@
-//! Runners: registrations that are used once, names, sessions that are renewed.
+//! Runners: registration tokens, names, and the renewal of sessions.
 
 use chrono::TimeDelta;
 
@@ -16,7 +16,7 @@ fn registration(test: &mut TestWorld) -> TokenHash {
     test.run(CreateRegistration).unwrap().secret.hash()
 }
 
-/// A renewal for the holder of that token.
+/// Renews the session of the runner that presents this token.
 fn renew(test: &mut TestWorld, runner: RunnerId, token: TokenHash) -> Option<NewSession> {
     test.run(RenewSession { runner, token }).unwrap()
 }
@@ -26,7 +26,7 @@ fn record(test: &TestWorld, runner: RunnerId) -> Runner {
 }
 
 #[test]
-fn a_registration_is_used_once_and_lives_a_quarter_of_an_hour() {
+fn a_registration_token_is_valid_once_and_for_fifteen_minutes() {
     let mut test = TestWorld::new();
     let token = registration(&mut test);
     test.run(register(token, "first", &[])).unwrap();
@@ -40,7 +40,7 @@ fn a_registration_is_used_once_and_lives_a_quarter_of_an_hour() {
 }
 
 #[test]
-fn a_refused_runner_may_use_its_registration_again() {
+fn a_refused_runner_can_use_its_registration_token_again() {
     let mut test = TestWorld::new();
     let token = registration(&mut test);
     let refused = test.run(register(token, "", &[]));
@@ -69,7 +69,7 @@ fn expired_registrations_do_not_count() {
 }
 
 #[test]
-fn a_runner_name_is_taken_unless_it_is_replaced() {
+fn a_runner_name_is_unique_unless_the_runner_is_replaced() {
     let mut test = TestWorld::new();
     let old = test.runner("first", &[]);
     let token = registration(&mut test);
@@ -88,7 +88,7 @@ fn a_runner_name_is_taken_unless_it_is_replaced() {
 }
 
 #[test]
-fn names_labels_and_capacities_have_bounds() {
+fn names_labels_and_capacities_have_limits() {
     let mut test = TestWorld::new();
     let token = registration(&mut test);
     let longest = "ä".repeat(NAME_CHARS);
@@ -138,7 +138,7 @@ fn names_labels_and_capacities_have_bounds() {
 }
 
 #[test]
-fn the_old_session_outlives_a_renewal_by_ten_minutes() {
+fn the_old_session_is_valid_for_ten_minutes_after_a_renewal() {
     let mut test = TestWorld::new();
     let runner = test.runner("first", &[]);
     let old = record(&test, runner).session.token;
@@ -158,7 +158,7 @@ fn the_old_session_outlives_a_renewal_by_ten_minutes() {
 }
 
 #[test]
-fn an_old_session_near_its_end_does_not_live_longer_by_a_renewal() {
+fn a_renewal_does_not_extend_the_old_session() {
     let mut test = TestWorld::new();
     let runner = test.runner("first", &[]);
     let old = record(&test, runner).session;
@@ -169,14 +169,14 @@ fn an_old_session_near_its_end_does_not_live_longer_by_a_renewal() {
 }
 
 #[test]
-fn a_renewal_whose_answer_was_lost_is_made_up_for() {
+fn a_renewal_is_repeated_if_its_answer_was_lost() {
     let mut test = TestWorld::new();
     let runner = test.runner("first", &[]);
     let old = record(&test, runner).session.token;
     test.pass(RUNNER_RENEWAL);
     let lost = renew(&mut test, runner, old).unwrap().secret.hash();
 
-    // Requests that were on their way already still come with the old token; later ones tell of the loss.
+    // Requests in transit still use the old token. Later requests show that the answer was lost.
     assert!(renew(&mut test, runner, old).is_none());
     test.pass(RUNNER_RENEWAL_RETRY);
     let new = renew(&mut test, runner, old).unwrap().secret.hash();

@@ -147,7 +147,6 @@ fn the_conditions_follow_the_tip() {
     assert_eq!(record(&test).applied_commit.as_deref(), Some("d"));
 }
 
-/// A tip that waits for an approval.
 fn held(commit: &str) -> RecordTip {
     let removal = HeldRemoval {
         workflows: 12,
@@ -162,7 +161,7 @@ fn held(commit: &str) -> RecordTip {
 }
 
 #[test]
-fn an_approval_is_for_one_commit_and_one_configuration() {
+fn an_approval_is_valid_for_one_commit_and_one_configuration() {
     let mut test = TestWorld::new();
     let approve = |commit: &str| ApproveRemoval {
         name: source(),
@@ -175,7 +174,7 @@ fn an_approval_is_for_one_commit_and_one_configuration() {
     refused(&mut test, "a");
     test.run(tip("a")).unwrap();
     let (changes, ()) = test.changes(approve("a")).unwrap();
-    assert!(changes.is_empty(), "nothing is held");
+    assert!(changes.is_empty(), "the tip is not held");
     test.run(held("b")).unwrap();
     let message = record(&test).conditions[2].reason.to_string();
     assert_eq!(
@@ -189,10 +188,10 @@ fn an_approval_is_for_one_commit_and_one_configuration() {
     let (changes, ()) = test.changes(approve("b")).unwrap();
     assert!(changes.is_empty());
 
-    // It was planned before the approval and is recorded after it.
+    // This tip was planned before the approval and is recorded after it.
     test.run(held("b")).unwrap();
     assert_eq!(record(&test).removal, Some(Removal::Approved));
-    // A later commit, and another configuration, need an approval of their own.
+    // A later commit or a changed configuration needs a new approval.
     test.run(held("c")).unwrap();
     assert_eq!(record(&test).removal, Some(Removal::Held));
     test.run(approve("c")).unwrap();
@@ -211,7 +210,7 @@ fn an_approval_is_for_one_commit_and_one_configuration() {
 }
 
 #[test]
-fn a_poll_without_news_changes_nothing() {
+fn a_poll_with_the_same_outcome_changes_nothing() {
     let mut test = TestWorld::new();
     test.run(poll(Status::True, Reason::Fetched)).unwrap();
     let since = test.now;
@@ -233,7 +232,7 @@ fn a_poll_without_news_changes_nothing() {
 }
 
 #[test]
-fn every_new_tip_is_a_numbered_record() {
+fn every_new_tip_gets_a_numbered_record() {
     let mut test = TestWorld::new();
     for (number, commit) in [(1, "a"), (2, "b"), (3, "a")] {
         let (changes, ()) = test.changes(tip(commit)).unwrap();
@@ -251,7 +250,7 @@ fn every_new_tip_is_a_numbered_record() {
 }
 
 #[test]
-fn records_stay_small_however_much_is_wrong() {
+fn the_size_of_records_is_bounded() {
     let mut test = TestWorld::new();
     let name = |number: usize| format!("workflows/{number}/{}.yaml", "x".repeat(150));
     let stale_files = (0..4_000).map(|at| stale(&test, &name(at), 100)).collect();

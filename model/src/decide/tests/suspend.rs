@@ -1,4 +1,4 @@
-//! Suspended workflows and scans: what starts, what waits, what is caught up with.
+//! Suspended workflows and scans: which jobs start, which wait, and the effect of a resumption.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -27,7 +27,7 @@ scans:
     steps: [{run: x}]
 ";
 
-/// The loop with another policy for missed slots.
+/// The loop with another `catch_up` policy.
 fn catching_up(policy: &str) -> String {
     let on = format!("{{cron: '0 * * * *', catch_up: {policy}, dispatch: {{}}}}");
     LOOP.replace("{cron: '0 * * * *', dispatch: {}}", &on)
@@ -75,7 +75,7 @@ impl Scene {
         self.test.run(complete_all(job, token)).unwrap();
     }
 
-    /// What the task of triggers and that of deadlines do, once.
+    /// Runs one round of the tasks for triggers and deadlines.
     fn pull(&mut self) -> bool {
         let now = self.test.now;
         let (due, unseen, withdrawn) = {
@@ -117,7 +117,7 @@ impl Scene {
             .collect()
     }
 
-    /// Why a waiting job waits.
+    /// Why the job waits.
     fn why(&self, job: JobId) -> String {
         let job = self.test.world.job(job).unwrap();
         let reason = waiting(&self.test.world, job, self.test.now, |_| true, |_| None).unwrap();
@@ -157,7 +157,7 @@ fn made(scene: &Scene, scan: &str) -> Vec<Reason> {
 }
 
 #[test]
-fn a_refused_dispatch_names_since_when_by_whom_and_why_the_scan_is_suspended() {
+fn a_refused_dispatch_reports_the_time_the_author_and_the_reason_of_the_suspension() {
     let mut scene = Scene::new(LOOP);
     for (scan, words) in [
         (Some("hosts"), "suspended since"),
@@ -174,7 +174,7 @@ fn a_refused_dispatch_names_since_when_by_whom_and_why_the_scan_is_suspended() {
         scene.resume(scan);
         assert!(scene.dispatch().is_ok());
     }
-    // Inputs that were checked before do not help.
+    // A dispatch whose inputs were checked before the suspension is refused too.
     let late = scene.test.dispatch_of(scene.workflow, "hosts", json!({}));
     scene.suspend(Some("hosts"));
     assert!(matches!(
@@ -186,11 +186,14 @@ fn a_refused_dispatch_names_since_when_by_whom_and_why_the_scan_is_suspended() {
     ));
     scene.suspend(Some("report"));
     scene.resume(Some("hosts"));
-    assert!(scene.dispatch().is_ok(), "the other scan's is its own");
+    assert!(
+        scene.dispatch().is_ok(),
+        "the other scan is suspended separately"
+    );
 }
 
 #[test]
-fn suspending_again_keeps_the_first_and_resuming_again_changes_nothing() {
+fn repeated_suspensions_and_resumptions_change_nothing() {
     let mut scene = Scene::new(LOOP);
     assert!(scene.resume(None).is_empty(), "it is not suspended");
     assert_eq!(scene.suspend(None).len(), 1);
@@ -238,7 +241,7 @@ fn suspending_again_keeps_the_first_and_resuming_again_changes_nothing() {
 }
 
 #[test]
-fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
+fn a_dispatched_job_waits_until_the_resumption() {
     let mut scene = Scene::new(LOOP);
     let job = scene.dispatch().unwrap();
     scene.suspend(None);
@@ -254,7 +257,7 @@ fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
     ));
     scene.pull();
     assert_eq!(scene.jobs("hosts"), [job], "it is not cancelled");
-    // It can be cancelled by hand.
+    // A person can cancel it.
     let other = scene.jobs("hosts")[0];
     scene.resume(None);
     assert_eq!(offered(&scene.test.world), 1);
@@ -265,7 +268,7 @@ fn a_dispatched_job_waits_and_nobody_can_claim_it_until_the_resumption() {
 }
 
 #[test]
-fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
+fn waiting_jobs_of_triggers_are_cancelled_and_running_jobs_continue() {
     let mut scene = Scene::new(LOOP);
     let hosts = scene.dispatch().unwrap();
     scene.succeed(hosts);
@@ -298,7 +301,7 @@ fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
         "the success starts nothing"
     );
 
-    // The resumption makes what was withdrawn again.
+    // The resumption creates the cancelled jobs again.
     scene.resume(None);
     while scene.pull() {}
     let slot = at("2026-11-21T11:00:00Z");
@@ -307,7 +310,7 @@ fn jobs_of_schedule_and_expression_are_cancelled_and_running_ones_go_on() {
 }
 
 #[test]
-fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
+fn jobs_stay_if_the_scan_is_resumed_before_they_are_cancelled() {
     let mut scene = Scene::new(LOOP);
     scene.pass(40);
     scene.pull();
@@ -322,14 +325,17 @@ fn a_resumption_before_the_jobs_are_withdrawn_leaves_them() {
 }
 
 #[test]
-fn a_true_expression_is_in_the_ledger_and_evaluated_once_after_the_resumption() {
+fn a_true_expression_is_recorded_and_evaluated_once_after_the_resumption() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(Some("report"));
     for _ in 0..2 {
         let hosts = scene.dispatch().unwrap();
         scene.succeed(hosts);
     }
-    assert!(!scene.pull(), "the commits of the successes have looked");
+    assert!(
+        !scene.pull(),
+        "the commits of the successes have evaluated it"
+    );
     assert!(scene.jobs("report").is_empty());
     let [record] = scene.ledger("report").try_into().unwrap();
     assert_eq!(record.evaluation.unwrap().holds(), Some(true));
@@ -354,7 +360,7 @@ fn a_resumption_without_an_unseen_success_evaluates_nothing() {
 }
 
 #[test]
-fn a_new_revision_and_a_workflow_that_comes_back_stay_suspended() {
+fn a_new_revision_and_a_returning_workflow_stay_suspended() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(Some("hosts"));
     scene.suspend(None);
@@ -364,19 +370,19 @@ fn a_new_revision_and_a_workflow_that_comes_back_stay_suspended() {
     scene.test.run(Retire { workflow }).unwrap();
     assert!(matches!(scene.dispatch(), Err(Refusal::Retired { .. })));
     scene.pass(60);
-    assert!(!scene.pull(), "a retired schedule is not looked at");
+    assert!(!scene.pull(), "a retired schedule is not checked");
     let back: Activate = activate("loop", LOOP);
     scene.test.run(back).unwrap();
     assert!(matches!(scene.dispatch(), Err(Refusal::Suspended { .. })));
     scene.resume(None);
     assert!(matches!(scene.dispatch(), Err(Refusal::Suspended { .. })));
-    // A scan that is gone can be resumed.
+    // A removed scan can be resumed.
     scene.test.push("loop", &LOOP.replace("hosts", "other"));
     assert_eq!(scene.resume(Some("hosts")).len(), 1);
 }
 
 #[test]
-fn a_schedule_that_is_changed_while_it_is_suspended_does_not_catch_up_with_the_old_one() {
+fn a_schedule_changed_during_a_suspension_does_not_catch_up() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(None);
     scene.pass(40);

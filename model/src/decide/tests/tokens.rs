@@ -1,4 +1,4 @@
-//! Personal access tokens: none is stronger than the one it was made with.
+//! Personal access tokens: no token is stronger than the token that created it.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn create(scopes: &[Scope]) -> CreateToken {
 }
 
 #[test]
-fn a_token_is_found_by_its_hash_until_it_ends() {
+fn a_token_is_found_by_its_hash_and_valid_until_it_expires() {
     let mut test = TestWorld::new();
     let made = test.run(create(&[Scope::JobRead])).unwrap();
     let found = test.world.token_of(&made.secret.hash()).unwrap();
@@ -35,7 +35,7 @@ fn a_token_is_found_by_its_hash_until_it_ends() {
 }
 
 #[test]
-fn no_token_makes_a_stronger_one() {
+fn a_token_cannot_create_a_stronger_token() {
     let mut test = TestWorld::new();
     let by = |scopes: &[Scope]| CreateToken {
         granted_by: Rights {
@@ -56,7 +56,7 @@ fn no_token_makes_a_stronger_one() {
 }
 
 #[test]
-fn names_scopes_and_lives_have_bounds() {
+fn names_scopes_and_lifetimes_have_limits() {
     let mut test = TestWorld::new();
     let mut field = |command: CreateToken| match test.run(command) {
         Err(Refusal::InvalidField { field, .. }) => field,
@@ -78,7 +78,7 @@ fn names_scopes_and_lives_have_bounds() {
 }
 
 #[test]
-fn the_first_token_is_made_once_from_the_hash_of_its_secret() {
+fn the_first_token_is_created_once_from_the_hash_of_its_secret() {
     let mut test = TestWorld::new();
     let hash = TokenHash::of("first");
     let (changes, ()) = test.changes(InitialToken { hash }).unwrap();
@@ -130,7 +130,10 @@ fn sessions_are_bounded_and_end_with_their_token() {
     let all: Vec<_> = (0..=SESSIONS).map(|_| sign_in(&mut test, &made)).collect();
     let now = test.steady();
     let valid = test.world.signed_in(made.token.id, now);
-    assert!(valid.into_iter().eq(&all[1..]), "the oldest is gone");
+    assert!(
+        valid.into_iter().eq(&all[1..]),
+        "the oldest session was removed"
+    );
 
     let regenerate = RegenerateToken {
         token: made.token.id,
@@ -145,5 +148,8 @@ fn sessions_are_bounded_and_end_with_their_token() {
         by: Rights::admin(),
     };
     test.run(revoke).unwrap();
-    assert!(test.world.sessions().eq([&of_other]), "no record is left");
+    assert!(
+        test.world.sessions().eq([&of_other]),
+        "a session of the revoked token is left"
+    );
 }

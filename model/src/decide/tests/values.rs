@@ -1,4 +1,4 @@
-//! Vars and secrets: their bounds, their versions, and what a claim freezes of them.
+//! Vars and secrets: their limits, their versions, and the values that a claim freezes.
 
 use serde_json::json;
 
@@ -67,24 +67,24 @@ fn delete_secret(name: &str) -> DeleteSecret {
     }
 }
 
-/// The field that a refusal names.
+/// The field of the refusal.
 fn field<A>(answer: Result<A, Refusal>) -> &'static str {
     match answer {
         Err(Refusal::InvalidField { field, .. }) => field,
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was taken"),
+        Ok(_) => panic!("the value was accepted"),
     }
 }
 
 #[test]
-fn a_var_is_set_kept_and_deleted_and_no_version_comes_twice() {
+fn a_var_is_set_kept_and_deleted_and_versions_are_never_reused() {
     let mut test = TestWorld::new();
     let first = test.run(set_var("URL", "a")).unwrap();
     assert_eq!((first.value.as_str(), first.edit.version), ("a", 1));
     assert_eq!((first.edit.at, &first.edit.by), (test.now, &Actor::Daemon));
 
     let (changes, same) = test.changes(set_var("URL", "a")).unwrap();
-    assert!(changes.is_empty(), "the value it has changes nothing");
+    assert!(changes.is_empty(), "setting the same value changes nothing");
     assert_eq!(same, first);
     assert_eq!(test.run(set_var("URL", "b")).unwrap().edit.version, 2);
 
@@ -153,7 +153,7 @@ fn an_edit_for_another_version_is_refused() {
     }
     test.run(set("a", Precondition::Absent)).unwrap();
     let again = test.run(set("a", Precondition::Absent)).map(drop);
-    assert_eq!(again, refused("var", Some(1)), "also with the same value");
+    assert_eq!(again, refused("var", Some(1)), "even with the same value");
     test.run(set("b", version(1))).unwrap();
     let late = test.run(set("c", version(1))).map(drop);
     assert_eq!(late, refused("var", Some(2)));
@@ -183,7 +183,7 @@ fn an_edit_for_another_version_is_refused() {
 }
 
 #[test]
-fn names_and_values_have_bounds() {
+fn names_and_values_have_limits() {
     let mut test = TestWorld::new();
     for name in ["", "1a", "a-b", "in", &"a".repeat(65)] {
         assert_eq!(field(test.run(set_var(name, "x"))), "name", "{name}");
@@ -251,7 +251,7 @@ fn named(test: &TestWorld, job: &Job, key: Option<&SealingKey>) -> NamedValues {
 }
 
 #[test]
-fn a_claim_freezes_what_the_scan_names_and_no_secret_value() {
+fn a_claim_freezes_the_named_vars_but_no_secret_values() {
     let mut test = TestWorld::new();
     test.run(set_var("URL", "https://localhost")).unwrap();
     test.run(set_var("OTHER", "x")).unwrap();
@@ -272,7 +272,7 @@ fn a_claim_freezes_what_the_scan_names_and_no_secret_value() {
     assert_eq!(
         found.secrets["KEY"].reveal(),
         "changed",
-        "the value before is not kept"
+        "the earlier value is not kept"
     );
     assert_eq!(
         json!(found.missing),
@@ -311,7 +311,7 @@ fn a_secret_that_cannot_be_opened_is_missing_with_the_reason() {
 }
 
 #[test]
-fn changes_carry_the_whole_record() {
+fn changes_carry_the_complete_record() {
     let mut test = TestWorld::new();
     test.run(set_var("A", "x")).unwrap();
     let (changes, _) = test.changes(set_var("B", "y")).unwrap();
@@ -377,24 +377,30 @@ fn secrets_of_an_old_key_are_sealed_with_the_current_key() {
     assert_eq!((answer.secrets, answer.damaged.as_slice()), (2, &[][..]));
     let after = test.world.secrets(project()).unwrap().clone();
     assert_eq!(after.latest_version, before.latest_version);
-    let alone = SealingKeys::from(present.clone());
+    let only_current = SealingKeys::from(present.clone());
     for (name, value) in [("A", "hunter2"), ("B", "hunter3")] {
-        assert_eq!(after.open(name, &alone).unwrap().unwrap().reveal(), value);
+        assert_eq!(
+            after.open(name, &only_current).unwrap().unwrap().reveal(),
+            value
+        );
         assert_eq!(after.secrets[name].edit, before.secrets[name].edit);
     }
     assert_eq!(after.secrets["LOST"], before.secrets["LOST"]);
     assert_eq!(after.sealed_with(&present.id()), 2);
-    assert_eq!(alone.state_of(&lost.id()), KeyState::Missing);
+    assert_eq!(only_current.state_of(&lost.id()), KeyState::Missing);
 
     let (changes, again) = test.changes(seal).unwrap();
-    assert!(changes.is_empty() && again.secrets == 0, "nothing is left");
+    assert!(
+        changes.is_empty() && again.secrets == 0,
+        "a repeat changes nothing"
+    );
 }
 
 #[test]
 fn a_damaged_secret_is_named_and_stays_unchanged() {
     let mut test = TestWorld::new();
     test.run(set_secret("A", "hunter2")).unwrap();
-    // A value that was copied from another place does not open.
+    // A sealed value that was copied to another name cannot be opened.
     let mut record = crate::ProjectSecrets::clone(test.world.secrets(project()).unwrap());
     let copied = record.secrets["A"].clone();
     record.secrets.insert("COPY".to_owned(), copied.clone());

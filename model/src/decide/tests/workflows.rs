@@ -1,4 +1,4 @@
-//! Activating and retiring: what a tip makes of workflows.
+//! The activation and retirement of workflows.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn changed(number: u32) -> String {
 }
 
 #[test]
-fn only_a_new_text_makes_a_revision() {
+fn only_a_new_text_creates_a_revision() {
     let mut test = TestWorld::new();
     let id = test.push("nightly", NIGHTLY);
     let (changes, ()) = test.changes(activate("nightly", NIGHTLY)).unwrap();
@@ -27,7 +27,7 @@ fn only_a_new_text_makes_a_revision() {
 }
 
 #[test]
-fn a_file_that_only_got_another_extension_keeps_its_revision() {
+fn changing_only_the_extension_of_a_file_keeps_its_revision() {
     let mut test = TestWorld::new();
     let id = test.push("nightly", NIGHTLY);
     let renamed = Activate {
@@ -75,12 +75,12 @@ fn a_revision_stays_as_long_as_a_job_needs_it() {
 }
 
 #[test]
-fn numbers_go_on_and_jobs_stay_while_the_newest_revision_cannot_be_read() {
+fn numbers_continue_and_jobs_stay_while_the_newest_revision_is_unreadable() {
     let mut test = TestWorld::new();
     let id = test.push("nightly", NIGHTLY);
     test.push("nightly", &changed(2));
     let job = test.dispatch(id, "probe", json!({})).unwrap();
-    // What a load without the text of the revision makes of the records.
+    // The world after loading the records without the text of the revision.
     let mut world = World::default();
     for change in &test.decided {
         if !matches!(change, Change::Revision(..)) {
@@ -116,7 +116,7 @@ fn numbers_go_on_and_jobs_stay_while_the_newest_revision_cannot_be_read() {
 }
 
 #[test]
-fn a_large_text_is_an_object_and_not_in_the_change() {
+fn a_large_text_is_stored_as_an_object_and_not_in_the_change() {
     let mut test = TestWorld::new();
     let large = format!("{NIGHTLY}# {}\n", "x".repeat(INLINE_PAYLOAD_BYTES));
     for (name, text, is_object) in [("small", NIGHTLY, false), ("large", large.as_str(), true)] {

@@ -1,4 +1,4 @@
-//! Successes, failures and activations for which an expression has not been evaluated.
+//! Successes, failures and activations for which an expression was not evaluated yet.
 
 use workflow::{References, Scan, ScanName};
 
@@ -8,26 +8,26 @@ use crate::limits::CAUSES;
 use crate::scan_head::{Failure, ScanHead};
 use crate::{Hops, JobId, Order, ScanKey, Timestamp};
 
-/// The successes and failures that trigger a scan's expression and for which it has not been evaluated: at most one
-/// of each scan, the newest. If there are none, an activation.
+/// The successes and failures that trigger a scan's expression and for which it was not evaluated yet: at most the
+/// newest end of each scan. If there are none, an activation.
 pub(super) struct Unseen {
     /// The newest success or failure, or the activation.
     pub(super) cause: Cause,
-    /// Their jobs, newest first, as many as a job names.
+    /// The jobs of these successes and failures, newest first, at most as many as a job's record lists.
     pub(super) causes: Vec<JobId>,
     /// The longest chain of causes within the scan's own group.
     in_group: Option<Hops>,
 }
 
 impl Unseen {
-    /// The place of the job that they cause in its chain of causes. Its group has `scans` scans.
+    /// The position of the new job in its chain of causes. Its group has `scans` scans.
     pub(super) fn hops(&self, scans: usize, time: Timestamp) -> Hops {
         self.in_group
             .map_or_else(Hops::default, |hops| hops.next(scans, time))
     }
 }
 
-/// None if no success or failure is unseen and no activation needs an evaluation.
+/// None if all successes and failures were considered and no activation needs an evaluation.
 pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     let references = scan.on.expr.as_ref()?.references();
     let considered = subject.view.world().considered(&subject.key);
@@ -65,7 +65,7 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
     })
 }
 
-/// The newest end of a job for which an expression is evaluated.
+/// The newest end of a job that triggers an expression.
 pub(crate) struct NewestEnd {
     pub(crate) order: Order,
     job: JobId,
@@ -85,8 +85,8 @@ impl NewestEnd {
 }
 
 impl ScanHead {
-    /// The newest end of a job of the scan that triggers an expression with these references: a success, or a failure if
-    /// the expression asks for that. The expression calls the scan `name`.
+    /// The newest end of a job of the scan that triggers an expression with these references: a success, or a failure
+    /// if the expression uses failures. The expression refers to the scan as `name`.
     pub(crate) fn newest_end(&self, references: &References, name: &ScanName) -> Option<NewestEnd> {
         let failure = self
             .failure

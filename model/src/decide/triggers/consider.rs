@@ -1,4 +1,4 @@
-//! Checking an expression after a success.
+//! Checks an expression after a success.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,7 @@ use crate::view::{View, histories, unreadable};
 use crate::world::World;
 use crate::{JobId, Reason, ScanKey};
 
-/// Evaluate the expression of a scan, if there is a success or an activation for which it has not been
-/// evaluated.
+/// Evaluate the expression of a scan, if there is a success or an activation for which it was not evaluated yet.
 #[derive(Debug, Clone)]
 pub struct Consider {
     pub scan: ScanKey,
@@ -25,9 +24,9 @@ pub struct Consider {
 /// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Considered {
-    /// Nothing is unseen any more, or a job is in the way. The new job, if one was made.
+    /// All successes were considered, or an unfinished job prevents a new job. Contains the new job, if one was created.
     Settled(Option<JobId>),
-    /// The expression was not evaluated: it costs too much, what it reads has changed, or a history cannot be read.
+    /// The expression was not evaluated: it costs too much, its inputs have changed, or a history cannot be read.
     Unevaluated,
 }
 
@@ -70,8 +69,8 @@ pub(in crate::decide) fn read_by_trigger(world: &World, scan: &ScanKey) -> BTree
     })
 }
 
-/// Checks an expression. No changes if no success is unseen or a job is in the way. None if it was not evaluated: the
-/// success stays unseen.
+/// Checks an expression. Returns no changes if all successes were considered or an unfinished job prevents a new job.
+/// Returns none if the expression was not evaluated; the success then stays unseen.
 pub(in crate::decide) fn consider(
     view: &View<'_>,
     key: &ScanKey,
@@ -93,14 +92,14 @@ pub(in crate::decide) fn consider(
     };
     let suspension = view.world().suspension(key);
     let replaced = match subject.obstacle(scan.overlap) {
-        // A suspended scan makes no job.
+        // A suspended scan creates no job.
         _ if suspension.is_some() => Vec::new(),
         Obstacle::None => Vec::new(),
-        // The success stays unseen. It is checked when that job has ended.
+        // The success stays unseen. It is checked when this job has ended.
         Obstacle::Unfinished(_) => return Ok(Some(Vec::new())),
         Obstacle::Replaceable(jobs) => jobs,
     };
-    // The success stays unseen. It is checked when the history can be read.
+    // The success stays unseen. It is checked when the history can be read again.
     if unreadable(view, &subject.workflow, expression.references()).is_some() {
         return Ok(None);
     }
@@ -113,7 +112,7 @@ pub(in crate::decide) fn consider(
             *left = rest;
             prepare().evaluate(&moment.sandbox).evaluation
         }
-        Evaluate::Done(done) if done.is_of(&prepare()) => done.evaluation.clone(),
+        Evaluate::Done(done) if done.matches(&prepare()) => done.evaluation.clone(),
         Evaluate::Done(_) => return Ok(None),
     };
     let mut head = view.head(key).as_ref().clone();
@@ -122,7 +121,7 @@ pub(in crate::decide) fn consider(
     let mut changes = Vec::new();
     let outcome = match (verdict(&evaluation), suspension) {
         (Err(reason), _) => not_made(reason),
-        // The resumption evaluates the success again.
+        // The expression is evaluated for this success again when the scan is resumed.
         (Ok(()), Some(suspension)) => {
             head.passed_successes.get_or_insert(before);
             not_made(suspension.as_reason())
@@ -151,7 +150,7 @@ pub(in crate::decide) fn consider(
     Ok(Some(changes))
 }
 
-/// Why an evaluation makes no job, if it makes none.
+/// The reason why an evaluation creates no job, if it creates none.
 pub(super) fn verdict(evaluation: &Evaluation) -> Result<(), Reason> {
     match evaluation.holds() {
         Some(true) => Ok(()),

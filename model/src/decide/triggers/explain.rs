@@ -1,4 +1,4 @@
-//! The current state of a scan's expression, for an evaluation outside the committer.
+//! The present state of a scan's expression, for an evaluation outside of the committer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::revision::ActiveWorkflow;
 use crate::view::{View, histories, unreadable};
 use crate::world::World;
 
-/// A scan of an active workflow that starts by an expression.
+/// A scan of an active workflow that is started by an expression.
 #[derive(Debug, Clone)]
 pub struct ExplainedTrigger {
     workflow: ActiveWorkflow,
@@ -48,10 +48,10 @@ impl ExplainedTrigger {
         histories(world, &self.workflow, self.expression.references())
     }
 
-    /// Collects what the expression reads. `read` supplies the newest jobs of scans that the world does not hold.
+    /// Collects the inputs of the expression. `read` supplies the newest jobs of scans that the world does not hold.
     ///
     /// # Errors
-    /// [`Refusal::HistoryUnreadable`] if neither holds them.
+    /// [`Refusal::HistoryUnreadable`] if neither the world nor `read` holds them.
     pub fn prepare(
         &self,
         world: &World,

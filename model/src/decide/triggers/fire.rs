@@ -1,4 +1,4 @@
-//! Checking a schedule whose slots are due.
+//! Checks a schedule with due slots.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct Fire {
 }
 
 impl Command for Fire {
-    /// The newest new job, when there is one.
+    /// The newest of the new jobs, if there are any.
     type Answer = Option<JobId>;
     const URGENCY: Urgency = Urgency::Beginning;
 
@@ -63,9 +63,9 @@ impl Command for Fire {
 
 /// The slots that are due.
 struct Due {
-    /// Slots up to here are recorded.
+    /// Slots up to this time are recorded.
     cursor: Timestamp,
-    /// Passed over by a suspension. Their records say so.
+    /// Slots that were due during a suspension. They were recorded at that time.
     passed: Option<Slots>,
     new: Option<Slots>,
 }
@@ -87,7 +87,7 @@ impl Due {
     }
 }
 
-/// Records the slots that come due while the scan is suspended. The resumption catches up with them.
+/// Records the slots that are due while the scan is suspended. The resumption checks them again.
 fn pass_over(
     subject: &Subject<'_>,
     cursor: Timestamp,
@@ -137,7 +137,7 @@ fn fire(
         )?);
     }
     match subject.obstacle(scan.overlap) {
-        // The slot stays due until that job has ended. Later slots merge with it.
+        // The slot stays due until this job has ended. Later slots are merged with it.
         Obstacle::Unfinished(_) if scan.overlap == Overlap::Queue => {
             return Ok(Decision::unchanged(None));
         }
@@ -178,7 +178,7 @@ fn fire(
             .last()
             .map_or(due.cursor, |last| due.cursor.max(*last)),
     );
-    // After the clock was set back, some slots that the suspension passed over are still ahead.
+    // If the clock was set back, some slots of the suspension are in the future again.
     let are_ahead = due.cursor > moment.now;
     head.passed_slots = head.passed_slots.filter(|_| are_ahead).map(|_| moment.now);
     changes.push(Change::Head(Arc::new(head)));
@@ -188,7 +188,7 @@ fn fire(
     })
 }
 
-/// Records the new slots that make no job, because they were missed.
+/// Records the new slots that create no job because they were missed.
 fn note_missed(
     new: &Slots,
     wanted: &[Timestamp],
@@ -211,8 +211,8 @@ fn note_missed(
     head.note(record(moment, cause, not_made(Reason::SlotsMissed)))
 }
 
-/// The slots that make a job: the newest, and the missed or passed-over slots that `on.catch_up` allows. With
-/// `overlap: queue` the newest slot may have waited for a job to end, so it is never late.
+/// The slots that create a job: the newest, and the missed or suspended slots that `on.catch_up` allows. With `overlap:
+/// queue`, the newest slot may have waited for the end of a job, so it is never late.
 fn wanted(scan: &Scan, due: &Due, now: Timestamp) -> Vec<Timestamp> {
     let newest = due.newest();
     let is_in_time = |slot: &Timestamp| {

@@ -1,4 +1,4 @@
-//! Checking an expression again when a runner asks for its job.
+//! Checks an expression again when a runner claims its job.
 
 use std::sync::Arc;
 
@@ -19,16 +19,15 @@ use crate::scan_head::ScanHead;
 use crate::view::View;
 use crate::world::World;
 
-/// Whether a job is still wanted.
 pub(in crate::decide) enum Recheck {
-    /// The head records that its expression was evaluated, if it has one.
+    /// The job is still wanted. If it has an expression, the head records the evaluation.
     Wanted(Box<ScanHead>),
-    /// Its expression is no longer true.
+    /// The expression is no longer true.
     Skipped(Arc<Job>, Vec<Change>),
 }
 
-/// The expression that decides whether an `expr` job is still wanted. A retry finishes what its expression started,
-/// so it is not checked again.
+/// The expression that decides whether an `expr` job is still wanted. A retry continues a job that its expression has
+/// already started, so it is not checked again.
 pub(in crate::decide) fn rechecked(
     view: &View<'_>,
     job: &Job,
@@ -43,7 +42,7 @@ pub(in crate::decide) fn rechecked(
     }
 }
 
-/// Takes the evaluation of [`rechecked`] with the latest results (specification, "States and transitions").
+/// Applies the evaluation of [`rechecked`] for the latest results (specification, "States and transitions").
 pub(in crate::decide) fn recheck(
     world: &World,
     job: &Job,
@@ -54,7 +53,7 @@ pub(in crate::decide) fn recheck(
     let Some(evaluation) = evaluation else {
         return Ok(Recheck::Wanted(Box::new(head)));
     };
-    // The expression has now been evaluated for these results.
+    // These results are now considered.
     head.considered = Some(moment.order);
     let Err(reason) = verdict(&evaluation) else {
         return Ok(Recheck::Wanted(Box::new(head)));

@@ -1,4 +1,4 @@
-//! Correcting the cursor of a schedule after the clock was set back.
+//! Corrects the cursor of a schedule after the clock was set back.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Rewind {
 }
 
 impl Command for Rewind {
-    /// The old cursor, if it is moved.
+    /// The old cursor, if it was reset.
     type Answer = Option<Timestamp>;
     const URGENCY: Urgency = Urgency::Ordinary;
 

@@ -6,10 +6,10 @@ use workflow::Triggers;
 use crate::Timestamp;
 use crate::limits::{CATCH_UP, SLOTS_COUNTED};
 
-/// The slots that may be caught up with, and the slot before them: the last missed one.
+/// The slots for which `on.catch_up` may create jobs, and the slot before them: the last missed slot.
 const KEPT: usize = CATCH_UP + 1;
 
-/// The slots between two times. There is at least one.
+/// The slots between two times, at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slots {
     pub(super) first: Timestamp,
@@ -44,7 +44,7 @@ pub(super) fn slots(on: &Triggers, after: Timestamp, until: Timestamp) -> Option
     })
 }
 
-/// The newest of very many slots. The search goes back over a window that doubles until it holds enough slots.
+/// The newest of very many slots. The search window before `until` doubles until it contains enough slots.
 fn newest_of(on: &Triggers, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
     let mut window = TimeDelta::minutes(2);
     loop {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_those_after_the_first_moment_up_to_the_second() {
+    fn slots_are_after_the_first_time_and_up_to_the_second_time() {
         let on = triggers("*/10 * * * *");
         let found = |after, until| slots(&on, at(after), at(until));
         assert_eq!(found("2026-11-21T10:00:00Z", "2026-11-21T10:09:59Z"), None);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_slots_the_newest_are_found_without_going_through_all() {
+    fn the_newest_of_very_many_slots_are_found_without_visiting_all() {
         let on = triggers("* * * * *");
         let found = slots(&on, at("2016-01-01T00:00:00Z"), at("2026-11-21T10:00:30Z")).unwrap();
         assert_eq!(found.first, at("2016-01-01T00:01:00Z"));

@@ -1,4 +1,4 @@
-//! Schedules and expressions: what they make, what they do not, and why.
+//! Schedules and expressions: which jobs they create, which they do not, and why.
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -80,7 +80,7 @@ impl Scene {
         let evaluate = Evaluate::HERE;
         match self.test.run(Consider { scan, evaluate }).unwrap() {
             Considered::Settled(made) => made,
-            Considered::Unevaluated => panic!("it is evaluated whatever it costs"),
+            Considered::Unevaluated => panic!("the expression was not evaluated"),
         }
     }
 
@@ -108,7 +108,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 #[test]
-fn a_success_starts_what_waits_for_it_in_its_own_commit_and_says_why() {
+fn the_commit_of_a_success_starts_dependent_jobs_and_records_the_cause() {
     let mut scene = Scene::new(LOOP);
     let job = scene.dispatch("hosts");
     let token = scene.test.claim(job, scene.runner).unwrap();
@@ -149,7 +149,7 @@ fn a_success_starts_what_waits_for_it_in_its_own_commit_and_says_why() {
 }
 
 #[test]
-fn a_chain_runs_to_its_end_and_no_scan_wakes_itself() {
+fn a_chain_of_scans_ends_and_no_scan_triggers_itself() {
     let mut scene = Scene::new(LOOP);
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);
@@ -161,11 +161,11 @@ fn a_chain_runs_to_its_end_and_no_scan_wakes_itself() {
     assert_eq!(scene.test.world.jobs().count(), 0);
     let bystander = scene.dispatch("bystander");
     scene.succeed(bystander);
-    assert_eq!(scene.test.world.jobs().count(), 0, "nobody waits for it");
+    assert_eq!(scene.test.world.jobs().count(), 0, "no scan depends on it");
 }
 
 #[test]
-fn an_activation_starts_nothing_though_its_expression_is_true() {
+fn an_activation_starts_no_job_even_if_its_expression_is_true() {
     let mut scene = Scene::new(LOOP);
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);
@@ -188,7 +188,7 @@ fn an_activation_starts_nothing_though_its_expression_is_true() {
     );
     assert!(
         scene.test.world.unseen().is_empty(),
-        "an edited expression begins now"
+        "an edited expression considers only later successes"
     );
     scene
         .test
@@ -201,7 +201,7 @@ fn an_activation_starts_nothing_though_its_expression_is_true() {
 }
 
 #[test]
-fn a_success_that_comes_while_the_scan_is_active_is_looked_at_when_its_job_ends() {
+fn a_success_during_a_job_of_the_scan_is_checked_when_the_job_ends() {
     let mut scene = Scene::new(LOOP);
     let first = scene.dispatch("hosts");
     scene.succeed(first);
@@ -214,10 +214,10 @@ fn a_success_that_comes_while_the_scan_is_active_is_looked_at_when_its_job_ends(
     assert_eq!(scene.jobs("changes"), [running]);
     assert!(
         scene.test.world.unseen().is_empty(),
-        "held up by its own job"
+        "a job of the scan prevents the check"
     );
     scene.test.run(complete_all(running, token)).unwrap();
-    // Two successes with the same artifacts, evaluated together: nothing differs.
+    // Two successes with the same artifacts are evaluated together, so there is no difference.
     assert!(scene.jobs("changes").is_empty());
     let last = scene.ledger("changes").pop().unwrap();
     assert_eq!(
@@ -257,7 +257,7 @@ fn a_job_whose_expression_is_false_at_the_claim_is_skipped() {
 }
 
 #[test]
-fn a_waiting_job_of_an_expression_takes_the_newest_revision_at_its_claim() {
+fn a_waiting_job_of_an_expression_uses_the_newest_revision_at_its_claim() {
     let mut scene = Scene::new(LOOP);
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);
@@ -275,7 +275,7 @@ fn a_waiting_job_of_an_expression_takes_the_newest_revision_at_its_claim() {
 }
 
 #[test]
-fn more_followers_than_a_commit_holds_follow_by_themselves() {
+fn dependent_scans_that_do_not_fit_into_the_commit_are_checked_later() {
     let mut text = "scans:\n  source:\n    on: {dispatch: {}}\n    steps: [{run: x}]\n".to_owned();
     let count = FOLLOWERS + 7;
     for number in 0..count {
@@ -294,7 +294,7 @@ fn more_followers_than_a_commit_holds_follow_by_themselves() {
 }
 
 #[test]
-fn expressions_read_the_jobs_themselves_where_they_ask_for_them() {
+fn expressions_can_read_single_jobs() {
     let text = "
 scans:
   a: {on: {dispatch: {}}, steps: [{run: x}]}

@@ -1,4 +1,4 @@
-//! Which commit the files of jobs come from, and when that is fixed.
+//! The commit from which jobs get their files, and when it is fixed.
 
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn at(commit: &str) -> Option<Box<JobSource>> {
 }
 
 #[test]
-fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
+fn a_workflow_uses_the_commit_of_the_tip_while_its_file_is_active() {
     let mut test = new_test();
     let valid = [("a.yaml", WITH_FILES), ("b.yaml", NIGHTLY)];
     apply(&mut test, desired("1", &valid));
@@ -65,7 +65,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
         ("2".into(), "2".into())
     );
 
-    // While its file is invalid, a workflow stays where it was. The other one goes on.
+    // While its file is invalid, a workflow keeps its commit. The other workflow gets the new commit.
     for tip in ["3", "4"] {
         apply(
             &mut test,
@@ -76,7 +76,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
             ("2".into(), tip.into())
         );
     }
-    // The same text again, and a new one.
+    // The same text again, and later a new text.
     apply(
         &mut test,
         desired("5", &[("a.yaml", "same"), ("b.yaml", "bad")]),
@@ -95,7 +95,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
         ("6".into(), "6".into())
     );
 
-    // Without the folder there is no copy of the file.
+    // If the folder cannot be read, the workflow keeps its commit.
     for tip in ["7", "8"] {
         let missing = DesiredTip {
             folder: TipFolder::Unreadable("it is a link".to_owned()),
@@ -112,7 +112,7 @@ fn a_workflow_follows_the_tip_while_its_file_is_the_active_revision() {
 }
 
 #[test]
-fn while_a_tip_is_applied_activated_workflows_get_its_files() {
+fn activated_workflows_get_the_files_of_a_tip_before_it_is_recorded() {
     let mut test = new_test();
     apply(
         &mut test,
@@ -132,7 +132,7 @@ fn while_a_tip_is_applied_activated_workflows_get_its_files() {
         ("2".into(), "1".into())
     );
 
-    // The rest of the tip was never stored, and another one takes its place.
+    // The rest of the tip was never stored, and another tip follows.
     apply(
         &mut test,
         desired("3", &[("a.yaml", "same"), ("b.yaml", "same")]),
@@ -144,7 +144,7 @@ fn while_a_tip_is_applied_activated_workflows_get_its_files() {
 }
 
 #[test]
-fn a_record_without_the_member_that_is_invalid_at_the_tip_gets_the_files_of_its_revision() {
+fn an_old_record_of_an_invalid_file_uses_the_commit_of_its_revision() {
     let mut test = new_test();
     apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
     apply(&mut test, desired("2", &[("a.yaml", "bad")]));
@@ -160,7 +160,7 @@ fn a_record_without_the_member_that_is_invalid_at_the_tip_gets_the_files_of_its_
 }
 
 #[test]
-fn a_dispatched_job_keeps_the_commit_of_its_dispatch_and_a_rerun_has_the_same() {
+fn a_dispatched_job_and_its_rerun_have_the_commit_of_the_dispatch() {
     let mut test = new_test();
     let runner = test.runner("first", &[]);
     apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
@@ -205,7 +205,7 @@ fn a_dispatched_job_keeps_the_commit_of_its_dispatch_and_a_rerun_has_the_same() 
 }
 
 #[test]
-fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
+fn a_scheduled_job_gets_the_commit_at_its_claim() {
     let mut test = new_test();
     let runner = test.runner("first", &[]);
     apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
@@ -225,13 +225,13 @@ fn a_job_of_a_schedule_gets_the_commit_of_its_claim() {
         evaluate: Evaluate::CHEAP,
     };
     let ClaimOutcome::Claimed(claimed) = test.run(claim).unwrap() else {
-        panic!("it is wanted")
+        panic!("the job was not claimed")
     };
     assert_eq!(claimed.job.source, at("2"));
 }
 
 #[test]
-fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
+fn jobs_with_checkout_are_only_offered_to_runners_that_support_it() {
     let mut test = new_test();
     let runner = test.runner("first", &[]);
     apply(&mut test, desired("1", &[("a.yaml", WITH_FILES)]));
@@ -256,7 +256,7 @@ fn a_runner_that_does_not_know_checkout_is_not_offered_its_jobs() {
     assert_eq!(offered(&test), None);
     let outdated = "no connected runner with its labels knows `checkout`; update the runner";
     assert_eq!(why(&test), outdated);
-    // One that knows it and takes only what names its labels is no help.
+    // An exclusive runner that supports `checkout` cannot take the job, because the scan requires no label.
     let exclusive = test.exclusive_runner("second", &["gpu"]);
     test.run(NoteProgram {
         runner: exclusive,

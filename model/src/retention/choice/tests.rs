@@ -1,18 +1,18 @@
-//! What a policy takes, as data.
+//! The choices of a policy, as data.
 
 use chrono::TimeDelta;
 
 use super::*;
 use crate::{EndState, testing};
 
-/// The jobs on each backlog as (number, minute of its end, bytes).
+/// The jobs of each backlog as (number, minute of the end, bytes).
 type Jobs<'a> = &'a [&'a [(u128, i64, u64)]];
 
 fn minute(minute: i64) -> Timestamp {
     Timestamp::UNIX_EPOCH + TimeDelta::minutes(minute)
 }
 
-/// What goes at minute 100, and when more does.
+/// Checks which jobs are removed at minute 100, and when the next job is due.
 fn check(policy: RetentionPolicy, jobs: Jobs<'_>, expected: &str, due: Option<i64>) {
     let mut stock = Stock::default();
     let mut backlogs: Vec<Backlog> = Vec::new();
@@ -68,7 +68,7 @@ const TWO_SCANS: Jobs<'_> = &[
 ];
 
 #[test]
-fn the_oldest_of_all_scans_go_first_by_number_bytes_and_age() {
+fn the_oldest_jobs_of_all_scans_are_removed_first() {
     check(jobs(6), TWO_SCANS, "", None);
     check(jobs(5), TWO_SCANS, "1", None);
     check(jobs(3), TWO_SCANS, "1 2 3", None);
@@ -88,15 +88,15 @@ fn the_oldest_of_all_scans_go_first_by_number_bytes_and_age() {
 }
 
 #[test]
-fn a_job_that_ended_by_a_wrong_clock_is_as_old_as_its_neighbours() {
-    // A year ahead, and then right again.
+fn a_job_that_ended_while_the_clock_was_wrong_is_as_old_as_its_neighbours() {
+    // The clock was a year ahead, and is correct again.
     let ahead: Jobs<'_> = &[&[(1, 500_000, 1), (2, 10, 1), (3, 60, 1)]];
     check(age(50), ahead, "1 2", Some(110));
     check(jobs(0), ahead, "1 2 3", None);
-    // Nothing has ended since: then it may have ended now.
+    // No other job has ended since, so the job may have ended just now.
     let alone: Jobs<'_> = &[&[(1, 500_000, 1)]];
     check(age(50), alone, "", Some(150));
-    // Made at minute 70, and ended by a clock that was behind.
+    // Created at minute 70, and ended while the clock was behind.
     let id = (70 * 60_000_u128) << 80;
     let behind: Jobs<'_> = &[&[(id, 0, 1)]];
     check(age(50), behind, "", Some(120));

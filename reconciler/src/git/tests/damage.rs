@@ -1,4 +1,4 @@
-//! Mirrors and sources that are broken.
+//! Damaged mirrors and sources.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::git::testing::Fixture;
 use crate::git::{Content, FetchError, ReadError, ReadLimits, Unreadable, limits};
 
 #[test]
-fn a_damaged_mirror_is_built_anew() {
+fn a_damaged_mirror_is_rebuilt() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let commit = source.push_text("1");
@@ -36,13 +36,13 @@ fn a_damaged_mirror_is_built_anew() {
 }
 
 #[test]
-fn damage_found_while_reading_is_mended_by_the_next_fetch() {
+fn the_next_fetch_repairs_damage_found_by_a_read() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let commit = source.push_text("1");
     mirror.fetch(&source.location(), None).unwrap();
 
-    // The blob alone goes missing: its file is unreadable, not absent.
+    // Only the blob is removed: its file is unreadable, not absent.
     let ours = Repository::open_bare(source.mirror_dir()).unwrap();
     let tree = ours.find_commit(commit.oid()).unwrap().tree().unwrap();
     let entry = tree.get_path("workflows/a.yaml".as_ref()).unwrap();
@@ -88,7 +88,7 @@ fn explode(source: &Fixture, mirror: &Repository) {
 }
 
 #[test]
-fn many_fetches_do_not_pile_up_packs() {
+fn the_number_of_packs_is_bounded() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let packs = source.mirror_dir().join("objects/pack");

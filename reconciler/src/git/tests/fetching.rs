@@ -1,4 +1,4 @@
-//! Local sources, and what they are refused for.
+//! Fetching from local sources, and the reasons for refusing them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -49,7 +49,7 @@ fn a_push_is_fetched_and_read() {
 }
 
 #[test]
-fn a_second_push_brings_only_what_changed() {
+fn a_second_push_transfers_only_changed_objects() {
     let source = Fixture::bare();
     let entries = |last: &'static [u8]| -> Vec<Entry<'static>> {
         vec![
@@ -85,7 +85,7 @@ fn packed_objects(source: &Fixture) -> usize {
 }
 
 #[test]
-fn references_are_found_by_every_form_of_name() {
+fn references_are_found_by_every_form_of_their_name() {
     let source = Fixture::bare();
     let first = source.push_text("1");
     source.git(&["tag", "-a", "-m", "release", "v1"]);
@@ -118,7 +118,7 @@ fn references_are_found_by_every_form_of_name() {
 }
 
 #[test]
-fn a_wrong_reference_is_told_with_the_branches_there_are() {
+fn an_unknown_reference_is_reported_with_similar_branches() {
     let source = Fixture::bare();
     source.push_text("1");
     source.git(&["branch", "develop"]);
@@ -178,7 +178,7 @@ fn packed_references_are_followed() {
 }
 
 #[test]
-fn a_work_tree_is_read_at_its_commits_only() {
+fn only_the_commits_of_a_work_tree_are_read() {
     let source = Fixture::with_work_tree();
     let workflows = source.path().join("workflows");
     fs::create_dir(&workflows).unwrap();
@@ -202,7 +202,7 @@ fn a_work_tree_is_read_at_its_commits_only() {
 }
 
 #[test]
-fn a_shallow_clone_is_a_source_like_any_other() {
+fn a_shallow_clone_can_be_a_source() {
     let source = Fixture::bare();
     for text in ["1", "2", "3"] {
         source.push_text(text);
@@ -247,7 +247,7 @@ fn an_empty_repository_waits_for_its_first_push() {
 }
 
 #[test]
-fn what_is_no_repository_is_told_apart() {
+fn other_folders_and_files_are_distinguished_from_repositories() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let fetch = |name: &str| {
@@ -265,12 +265,12 @@ fn what_is_no_repository_is_told_apart() {
 }
 
 #[test]
-fn a_repository_of_another_user_is_refused_with_the_way_out() {
+fn a_repository_of_another_user_is_refused_with_a_hint() {
     let source = Fixture::bare();
     source.push_text("1");
     let another_user = Some(54_321);
     if std::os::unix::fs::chown(source.path(), another_user, None).is_err() {
-        // Only a privileged user can give a folder away; the others cannot set the scene.
+        // Only a privileged user can change the owner of a folder; other users skip this test.
         return;
     }
     let error = source.mirror().fetch(&source.location(), None).unwrap_err();
@@ -302,7 +302,7 @@ fn a_local_transfer_is_bounded() {
     assert!(matches!(error, FetchError::TooLarge { .. }), "{error}");
 }
 
-/// A repository made by the `git` program in this form, with one commit.
+/// A repository of this format, made by the `git` program, with one commit.
 fn made(form: &str) -> (TempDir, Location) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("source");
@@ -316,7 +316,7 @@ fn made(form: &str) -> (TempDir, Location) {
 }
 
 #[test]
-fn sha_256_is_refused_by_name() {
+fn a_repository_with_sha_256_is_refused_by_name() {
     let (dir, location) = made("--object-format=sha256");
     let mirror = Mirror::new(dir.path().join("mirror.git"), Calls::default());
     let error = mirror.fetch(&location, None).unwrap_err();
@@ -325,7 +325,7 @@ fn sha_256_is_refused_by_name() {
 }
 
 #[test]
-fn reftable_is_read_through_the_program_and_refused_by_name_if_that_is_too_old() {
+fn the_git_program_reads_reftable_and_an_old_version_is_refused() {
     if !has_reftable() {
         return;
     }
@@ -369,7 +369,7 @@ fn reftable_is_read_through_the_program_and_refused_by_name_if_that_is_too_old()
 }
 
 #[test]
-fn a_partial_clone_says_what_it_is() {
+fn an_error_names_a_partial_clone() {
     let source = Fixture::with_work_tree();
     source.push_text("1");
     source.push_text("2");

@@ -1,4 +1,4 @@
-//! The files of a commit: what is listed, what the tar has, and what is refused.
+//! The files of a commit: the list, the tar, and what is refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -85,7 +85,7 @@ fn modes_links_and_submodules_are_as_in_git() {
 }
 
 #[test]
-fn paths_choose_files_and_folders_and_each_must_be_there() {
+fn paths_select_files_and_folders_and_each_must_exist() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let commit = source.push(&[
@@ -121,7 +121,7 @@ fn paths_choose_files_and_folders_and_each_must_be_there() {
     }
 }
 
-/// A tree of exactly these entries, which no Git tool would make.
+/// A tree of exactly these entries. No Git tool would create it.
 fn tree(source: &Fixture, entries: &[(i32, &[u8], Oid)]) -> Oid {
     let mut bytes = Vec::new();
     for (mode, name, object) in entries {
@@ -204,7 +204,7 @@ fn a_hostile_tree_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_by_name_and_the_rest_can_be_asked_for() {
+fn large_files_are_refused_by_name_and_other_files_are_sent() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let large = vec![0; COPIED_BLOB_BYTES + 1];
@@ -241,7 +241,7 @@ fn what_is_too_large_is_refused_by_name_and_the_rest_can_be_asked_for() {
 }
 
 #[test]
-fn a_commit_that_is_kept_survives_a_rebuild_and_goes_when_it_is_not_needed() {
+fn a_needed_commit_survives_a_rebuild_until_it_is_released() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let first = source.push_text("1");
@@ -274,7 +274,7 @@ fn a_commit_that_is_kept_survives_a_rebuild_and_goes_when_it_is_not_needed() {
 }
 
 #[test]
-fn one_commit_can_be_fetched_for_itself() {
+fn a_single_commit_can_be_fetched() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let first = source.push_text("1");
@@ -293,7 +293,7 @@ fn one_commit_can_be_fetched_for_itself() {
 }
 
 #[test]
-fn the_name_of_the_default_branch_is_known() {
+fn a_fetch_reports_the_default_branch() {
     let source = Fixture::bare();
     source.push_text("1");
     let tip = source.mirror().fetch(&source.location(), None).unwrap();

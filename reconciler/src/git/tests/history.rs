@@ -1,11 +1,11 @@
-//! How tips follow each other.
+//! How a new tip relates to the previous tip.
 
 use super::{read, text};
 use crate::git::testing::{Entry, FILE, Fixture};
 use crate::git::{CommitId, Relation, limits};
 
 #[test]
-fn commits_passed_over_are_listed_newest_first() {
+fn skipped_commits_are_listed_newest_first() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let old = source.push_text("0");
@@ -25,7 +25,7 @@ fn commits_passed_over_are_listed_newest_first() {
 }
 
 #[test]
-fn only_so_many_passed_over_commits_are_listed() {
+fn the_list_of_skipped_commits_is_bounded() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let old = source.push_text("old");
@@ -41,7 +41,7 @@ fn only_so_many_passed_over_commits_are_listed() {
 }
 
 #[test]
-fn a_merge_passes_over_what_it_merges_and_nothing_older() {
+fn a_merge_skips_only_the_merged_commits() {
     let source = Fixture::bare();
     let base = source.push_text("base");
     let old = source.push_text("old");
@@ -60,7 +60,7 @@ fn a_merge_passes_over_what_it_merges_and_nothing_older() {
 }
 
 #[test]
-fn a_force_push_is_a_normal_case() {
+fn a_force_push_rewrites_the_history() {
     let source = Fixture::bare();
     let mirror = source.mirror();
     let base = source.push_text("base");

@@ -1,4 +1,4 @@
-//! What a commit holds, and what of it can be read.
+//! Reading the content of a commit.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -39,7 +39,7 @@ fn submodules_and_links_to_folders_are_named() {
     let source = Fixture::bare();
     let parent = source.push_text("1");
     let parent = source.repository.find_commit(parent.oid()).unwrap();
-    // A tree with a submodule, which has no object here.
+    // A tree with a submodule, whose commit is not in this repository.
     let mut inside = source
         .repository
         .treebuilder(Some(&parent.tree().unwrap()))
@@ -83,7 +83,7 @@ fn submodules_and_links_to_folders_are_named() {
 }
 
 #[test]
-fn a_missing_folder_an_empty_one_and_what_is_no_folder_differ() {
+fn missing_empty_and_unreadable_folders_are_distinguished() {
     let source = Fixture::bare();
     let commit = source.push(&[
         ("a.yaml", FILE, b"a"),
@@ -123,7 +123,7 @@ fn a_missing_folder_an_empty_one_and_what_is_no_folder_differ() {
 }
 
 #[test]
-fn what_cannot_be_read_is_still_listed() {
+fn unreadable_files_are_listed() {
     let source = Fixture::bare();
     let large = vec![b'x'; 2 * 1024 * 1024];
     let commit = source.push(&[
@@ -155,7 +155,7 @@ fn what_cannot_be_read_is_still_listed() {
 }
 
 #[test]
-fn a_blob_too_large_to_copy_is_known_by_its_size() {
+fn the_size_of_a_blob_that_was_not_copied_is_known() {
     let source = Fixture::bare();
     let huge = vec![0; limits::COPIED_BLOB_BYTES + 1];
     let commit = source.push(&[("workflows/huge.yaml", FILE, &huge)]);

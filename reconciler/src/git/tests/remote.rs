@@ -18,10 +18,10 @@ use crate::git::{
     Relation, TokenSource, Username,
 };
 
-/// What the server does with a request.
+/// The server's response to a request.
 #[derive(Clone)]
 enum Answer {
-    /// Asks for a login. Whoever gives one gets the other answer.
+    /// Requires a login. A request with a login gets the other answer.
     Login(Box<Answer>),
     /// Serves the repositories below a folder.
     Git(PathBuf),
@@ -32,10 +32,10 @@ enum Answer {
 
 const ASKS: &str = "WWW-Authenticate: Basic realm=\"x\"";
 
-/// A web server on a free port. It ends with the process.
+/// A web server on a free port. It runs until the process ends.
 struct Server {
     address: String,
-    /// Transfers of objects, not listings.
+    /// The number of object transfers, without listings.
     transfers: Arc<AtomicUsize>,
     /// The `Authorization` of each request that had one.
     logins: Arc<Mutex<Vec<String>>>,
@@ -113,8 +113,8 @@ fn serve(answer: &Answer, transfers: &AtomicUsize, logins: &Mutex<Vec<String>>, 
     };
     let mut out = stream;
     match answer {
-        // A login is asked for once.
-        Answer::Login(_) => unreachable!("a login leads to another answer"),
+        // A request with a login gets the inner answer above.
+        Answer::Login(_) => unreachable!("a request with a login gets the inner answer"),
         Answer::Silence => thread::park(),
         Answer::Status(status, header) => {
             write!(
@@ -201,7 +201,7 @@ fn a_remote_is_fetched_once_per_push() {
 }
 
 #[test]
-fn a_commit_alone_can_be_asked_for() {
+fn a_source_can_follow_a_single_commit() {
     let source = Fixture::bare();
     let server = serving(&source);
     let old = source.push_text("1");
@@ -215,12 +215,12 @@ fn a_commit_alone_can_be_asked_for() {
 }
 
 #[test]
-fn a_commit_whose_files_a_job_needs_is_asked_for_when_the_mirror_has_lost_it() {
+fn a_needed_commit_that_the_mirror_lost_is_fetched_again() {
     let source = Fixture::bare();
     let server = serving(&source);
     let mirror = source.mirror();
     let old = source.push_text("1");
-    // Another history: the old commit is no ancestor, and no branch leads to it.
+    // With a rewritten history, no branch leads to the old commit.
     source.commit("refs/heads/main", &[], &[("b", FILE, b"2")]);
     let tip = mirror.fetch(&server.location(), None).unwrap();
     assert_eq!(tip.default_reference.as_deref(), Some("refs/heads/main"));
@@ -230,7 +230,7 @@ fn a_commit_whose_files_a_job_needs_is_asked_for_when_the_mirror_has_lost_it() {
     files().unwrap();
     mirror.keep(&BTreeSet::from([old])).unwrap();
 
-    // Later fetches go on, also into a mirror that is rebuilt.
+    // Later fetches succeed, even into a rebuilt mirror.
     source.push(&[("b", FILE, b"3")]);
     mirror.fetch(&server.location(), None).unwrap();
     std::fs::write(source.mirror_dir().join("everscan-damaged"), "").unwrap();
@@ -263,7 +263,7 @@ fn a_rewritten_remote_is_followed() {
 }
 
 #[test]
-fn a_mirror_changes_between_local_and_remote() {
+fn a_mirror_can_switch_between_local_and_remote() {
     let source = Fixture::bare();
     let server = serving(&source);
     let mirror = source.mirror();
@@ -287,7 +287,7 @@ fn a_mirror_changes_between_local_and_remote() {
 }
 
 #[test]
-fn an_empty_remote_and_a_wrong_name_are_told_apart() {
+fn an_empty_remote_and_a_wrong_name_are_distinguished() {
     let source = Fixture::bare();
     let server = serving(&source);
     let mirror = source.mirror();
@@ -314,11 +314,11 @@ fn token_in(path: PathBuf) -> Access {
     }
 }
 
-/// What a request with the user `bot` and the token `hunter2` says.
+/// The `Authorization` header for the user `bot` and the token `hunter2`.
 const BOT: &str = "Basic Ym90Omh1bnRlcjI=";
 
 #[test]
-fn a_token_opens_a_private_repository() {
+fn a_token_gives_access_to_a_private_repository() {
     let source = Fixture::bare();
     let folder = source.path().parent().unwrap().to_owned();
     let commit = source.push_text("1");
@@ -342,7 +342,7 @@ fn a_token_opens_a_private_repository() {
     let tip = mirror.fetch(&server.location(), None).unwrap();
     assert_eq!(tip.commit, commit);
     let logins = server.logins();
-    // The listing and the transfer.
+    // One login for the listing and one for the transfer.
     assert!(
         logins.len() >= 2 && logins.iter().all(|login| login == BOT),
         "{logins:?}"
@@ -350,7 +350,7 @@ fn a_token_opens_a_private_repository() {
 }
 
 #[test]
-fn a_refused_token_is_told_by_its_file() {
+fn an_error_names_the_file_of_a_refused_token() {
     let source = Fixture::bare();
     let token = source.path().with_file_name("token");
     std::fs::write(&token, "hunter2").unwrap();
@@ -374,7 +374,7 @@ fn no_other_host_gets_a_token() {
     let token = source.path().with_file_name("token");
     std::fs::write(&token, "hunter2").unwrap();
     let other = Server::start(Answer::Status("401 Unauthorized", ASKS.to_owned()));
-    // Another port is another server. A redirect by name and one after the login lead there.
+    // Another port counts as another server. The redirect comes at once, or after the login.
     let elsewhere = format!("Location: {}/source/info/refs", other.address);
     let moved = Answer::Status("302 Found", elsewhere);
     for answer in [moved.clone(), Answer::Login(Box::new(moved))] {
@@ -390,7 +390,7 @@ fn no_other_host_gets_a_token() {
 }
 
 #[test]
-fn refusals_of_a_host_are_told_apart() {
+fn errors_of_a_host_are_distinguished() {
     let source = Fixture::bare();
     for (status, header, expected) in [
         (
@@ -411,15 +411,15 @@ fn refusals_of_a_host_are_told_apart() {
 }
 
 #[test]
-fn nobody_listening_is_unreachable() {
-    // A port that is given to nobody who asks for any.
+fn a_closed_port_is_unreachable() {
+    // No process listens on this port.
     let location = Location::parse("http://127.0.0.1:1/x").unwrap();
     let error = Fixture::bare().mirror().fetch(&location, None).unwrap_err();
     assert!(matches!(error, FetchError::Unreachable { .. }), "{error:?}");
 }
 
 #[test]
-fn a_host_that_hangs_is_given_up() {
+fn a_host_that_does_not_answer_times_out() {
     let server = Server::start(Answer::Silence);
     let limits = FetchLimits {
         listing: Duration::from_millis(300),

@@ -1,7 +1,7 @@
-//! The waiting polls, in order of arrival. A runner has at most one.
+//! The waiting polls in order of arrival. A runner has at most one waiting poll.
 //!
-//! There may be thousands of idle runners with few kinds of abilities, and most changes concern no idle runner. So idle polls
-//! stand in lines, one for each kind of abilities, and only the first poll of a line is examined.
+//! There may be thousands of idle runners with few different abilities, and most changes do not affect idle runners. So
+//! idle polls wait in lines, one per set of abilities, and only the first poll of a line is examined.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -23,11 +23,11 @@ pub(super) struct Waiting {
 /// The line in which a poll waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Line {
-    /// It came after the last look.
+    /// The poll arrived after the last round.
     Fresh,
-    /// Its runner holds or is offered a job, so this poll is examined by itself.
+    /// The runner holds a job or is offered a job, so its poll is examined separately.
     Engaged,
-    /// Its runner has these abilities and nothing to do.
+    /// The runner has these abilities, and no job.
     Idle(Abilities),
     Draining,
 }
@@ -64,7 +64,7 @@ impl Polls {
         let arrival = self.of_runner.remove(&runner)?;
         let waiting = self.by_arrival.remove(&arrival)?;
         match &waiting.line {
-            // `line_up` skips it.
+            // `line_up` skips this poll.
             Line::Fresh | Line::Draining => {}
             Line::Engaged => {
                 self.engaged.remove(&arrival);
@@ -81,7 +81,7 @@ impl Polls {
         Some(waiting)
     }
 
-    /// Removes a poll, unless the runner has another one meanwhile.
+    /// Removes a poll, unless the runner has sent another poll since.
     pub(super) fn withdraw(&mut self, runner: RunnerId, arrival: Arrival) {
         if self.of_runner.get(&runner) == Some(&arrival) {
             self.remove(runner);
@@ -93,8 +93,8 @@ impl Polls {
         Some(&waiting.poll)
     }
 
-    /// Puts the polls that came since the last look into their lines. `offered` are the runners with offers. Polls of unknown
-    /// runners end.
+    /// Puts the polls that arrived since the last round into their lines. `offered` are the runners with offers. Polls
+    /// of unknown runners are removed.
     pub(super) fn line_up(&mut self, world: &World, offered: &HashSet<RunnerId>) {
         for arrival in std::mem::take(&mut self.fresh) {
             let Some(waiting) = self.by_arrival.get_mut(&arrival) else {
@@ -120,7 +120,7 @@ impl Polls {
         }
     }
 
-    /// The lines to examine, each in order of arrival. Lines of idle polls come with their abilities.
+    /// The lines to examine, each in order of arrival. Lines of idle polls are returned with their abilities.
     pub(super) fn lines(&self) -> impl Iterator<Item = (Option<&Abilities>, &BTreeSet<Arrival>)> {
         let idle = self.idle.iter();
         let idle = idle.map(|(abilities, line)| (Some(abilities), line));

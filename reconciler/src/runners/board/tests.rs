@@ -9,7 +9,7 @@ use crate::testing::{Lab, runner};
 
 mod property;
 
-/// A board beside a world, at a time.
+/// A board and a world at a point in time.
 struct Scene {
     lab: Lab,
     board: Board,
@@ -35,11 +35,11 @@ impl Scene {
             capacity,
             holding: holding.iter().copied().collect(),
         });
-        self.look();
+        self.assign();
         wait.answer
     }
 
-    fn look(&mut self) -> Option<Instant> {
+    fn assign(&mut self) -> Option<Instant> {
         let now = Now {
             steady: self.now,
             time: self.time(),
@@ -56,19 +56,19 @@ impl Scene {
     fn pass(&mut self, time: Duration) {
         self.now += time;
         self.lab.now += time;
-        self.look();
+        self.assign();
     }
 
     fn claim(&mut self, runner: RunnerId, job: JobId, token: &PlainToken) {
         let token = token.hash();
         assert_eq!(self.board.offered_to(job, token, self.now), Some(runner));
         self.lab.claim(job, runner, token);
-        self.look();
+        self.assign();
     }
 }
 
 fn said(answer: &mut Answer) -> Vec<Message> {
-    answer.try_recv().expect("the poll is answered")
+    answer.try_recv().expect("the poll has an answer")
 }
 
 fn offered(answer: &mut Answer) -> (JobId, PlainToken) {
@@ -87,7 +87,7 @@ fn is_ended(answer: &mut Answer) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_runner_has_in_hand_is_known_until_it_says_otherwise() {
+async fn held_jobs_of_a_runner_are_known_until_its_next_poll() {
     let mut scene = Scene::new();
     let (one, gone) = (scene.lab.register("one", 1, &[]), JobId::FIRST);
     let _waits = scene.poll(one, 1, &[gone]);
@@ -101,7 +101,7 @@ async fn what_a_runner_has_in_hand_is_known_until_it_says_otherwise() {
 }
 
 #[tokio::test]
-async fn an_overtaken_poll_takes_nothing_back() {
+async fn an_overtaken_poll_has_no_effect() {
     let mut scene = Scene::new();
     let (one, job) = (scene.lab.register("one", 1, &[]), JobId::FIRST);
     let poll = |process: u128, number, holding: &[JobId]| Poll {
@@ -118,7 +118,7 @@ async fn an_overtaken_poll_takes_nothing_back() {
     assert!(is_ended(&mut scene.board.wait(older).answer));
     assert!(waits(&mut newer) && !holds(&scene));
 
-    // Neither a repetition nor another process is overtaken, nor one that starts again.
+    // A repeated poll, a poll of another process, and a restarted process with low numbers are not overtaken.
     let _waits = scene.board.wait(poll(1, 8, &[job]));
     assert!(is_ended(&mut newer) && holds(&scene));
     let _waits = scene.board.wait(poll(2, 1, &[]));
@@ -130,7 +130,7 @@ async fn an_overtaken_poll_takes_nothing_back() {
 }
 
 #[tokio::test]
-async fn a_job_is_offered_to_exactly_one_of_the_polls_that_wait() {
+async fn a_job_is_offered_to_exactly_one_waiting_poll() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let mut answers: Vec<Answer> = (0..100)
@@ -140,7 +140,7 @@ async fn a_job_is_offered_to_exactly_one_of_the_polls_that_wait() {
         })
         .collect();
     let job = scene.lab.dispatch(workflow, "plain");
-    scene.look();
+    scene.assign();
     let mut messages = answers
         .iter_mut()
         .filter_map(|answer| answer.try_recv().ok());
@@ -150,7 +150,7 @@ async fn a_job_is_offered_to_exactly_one_of_the_polls_that_wait() {
 }
 
 #[tokio::test]
-async fn free_capacity_is_what_is_neither_offered_nor_running_nor_still_stopping() {
+async fn offered_running_and_stopping_jobs_use_slots() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let runner = scene.lab.register("r", 3, &[]);
@@ -163,13 +163,13 @@ async fn free_capacity_is_what_is_neither_offered_nor_running_nor_still_stopping
     assert_eq!(first, jobs[0]);
     scene.claim(runner, first, &token);
 
-    // A runner that claims more than it registered with gets what it registered with.
+    // A runner cannot get more jobs than its registered capacity.
     let more = said(&mut scene.poll(runner, 99, &[first]));
     assert_eq!(more.len(), 2, "{more:?}");
     let held = [jobs[0], jobs[1], jobs[2]];
     assert!(waits(&mut scene.poll(runner, 3, &held)));
 
-    // The running one ends elsewhere: while it stops, it takes its place.
+    // The first job was ended by the daemon. While it stops, it still uses a slot.
     let end = EndJob::new(first, Loss::RunnerLost);
     scene.lab.decide(end).unwrap();
     let mut answer = scene.poll(runner, 3, &held);
@@ -179,7 +179,7 @@ async fn free_capacity_is_what_is_neither_offered_nor_running_nor_still_stopping
 }
 
 #[tokio::test]
-async fn an_offer_whose_answer_was_lost_is_told_again_but_not_in_a_busy_loop() {
+async fn a_lost_offer_is_repeated_at_most_once_a_second() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let runner = scene.lab.register("r", 2, &[]);
@@ -188,19 +188,19 @@ async fn an_offer_whose_answer_was_lost_is_told_again_but_not_in_a_busy_loop() {
 
     let mut again = scene.poll(runner, 2, &[]);
     assert!(waits(&mut again));
-    assert_eq!(scene.look(), Some(scene.now + REPEAT));
+    assert_eq!(scene.assign(), Some(scene.now + REPEAT));
     scene.pass(REPEAT);
     assert_eq!(offered(&mut again), (job, token.clone()));
 
     let mut held = scene.poll(runner, 2, &[job]);
     scene.pass(REPEAT);
-    assert!(waits(&mut held), "it has arrived");
+    assert!(waits(&mut held), "the offer has arrived");
     scene.claim(runner, job, &token);
     assert!(waits(&mut held));
 }
 
 #[tokio::test]
-async fn an_offer_lapses_and_is_made_to_somebody_else() {
+async fn an_expired_offer_goes_to_another_runner() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let (slow, other) = (
@@ -211,11 +211,11 @@ async fn an_offer_lapses_and_is_made_to_somebody_else() {
     let (_, token) = offered(&mut scene.poll(slow, 1, &[]));
     let mut waiting = scene.poll(other, 1, &[]);
     assert!(waits(&mut waiting));
-    let lapse = scene.look();
+    let lapse = scene.assign();
     assert_eq!(
         lapse,
         Some(scene.now + OFFER),
-        "somebody must look when it lapses"
+        "the board must check again when the offer expires"
     );
 
     scene.pass(OFFER);
@@ -223,13 +223,13 @@ async fn an_offer_lapses_and_is_made_to_somebody_else() {
     let (again, second) = offered(&mut waiting);
     assert_eq!(again, job);
     assert_ne!(second, token);
-    // The slow runner gets the message to drop the job that it has not claimed.
+    // The slow runner gets the message to drop the job, because it has not claimed it in time.
     let mut late = scene.poll(slow, 1, &[job]);
     assert_eq!(said(&mut late), [Message::Cancelled(job)]);
 }
 
 #[tokio::test]
-async fn a_cancel_is_repeated_until_the_job_is_let_go() {
+async fn a_cancel_is_repeated_until_the_runner_drops_the_job() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let runner = scene.lab.register("r", 1, &[]);
@@ -241,7 +241,7 @@ async fn a_cancel_is_repeated_until_the_job_is_let_go() {
 
     let end = EndJob::new(job, Loss::TimedOut);
     scene.lab.decide(end).unwrap();
-    scene.look();
+    scene.assign();
     for _ in 0..5 {
         assert_eq!(said(&mut waiting), [Message::Cancelled(job)]);
         waiting = scene.poll(runner, 1, &[job]);
@@ -255,7 +255,7 @@ async fn a_cancel_is_repeated_until_the_job_is_let_go() {
 }
 
 #[tokio::test]
-async fn jobs_nobody_gave_the_runner_are_to_be_stopped_and_take_their_place() {
+async fn a_runner_must_stop_jobs_that_it_was_not_given() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let (thief, owner) = (
@@ -276,7 +276,7 @@ async fn jobs_nobody_gave_the_runner_are_to_be_stopped_and_take_their_place() {
 }
 
 #[tokio::test]
-async fn after_a_restart_of_the_daemon_an_unclaimed_job_is_offered_anew() {
+async fn after_a_restart_of_the_daemon_an_unclaimed_job_is_offered_again() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let runner = scene.lab.register("r", 2, &[]);
@@ -285,7 +285,7 @@ async fn after_a_restart_of_the_daemon_an_unclaimed_job_is_offered_anew() {
 
     scene.board = Board::default();
     assert_eq!(scene.board.offered_to(job, old.hash(), scene.now), None);
-    // While the runner still has the old offer in hand, the job cannot begin there again.
+    // While the runner still holds the job from the old offer, the job cannot start there again.
     assert_eq!(
         said(&mut scene.poll(runner, 2, &[job])),
         [Message::Cancelled(job)]
@@ -296,7 +296,7 @@ async fn after_a_restart_of_the_daemon_an_unclaimed_job_is_offered_anew() {
 }
 
 #[tokio::test]
-async fn a_newer_poll_ends_the_older_with_nothing() {
+async fn a_newer_poll_ends_the_older_poll_without_a_message() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let runner = scene.lab.register("r", 1, &[]);
@@ -305,12 +305,12 @@ async fn a_newer_poll_ends_the_older_with_nothing() {
     assert!(is_ended(&mut older));
     assert!(waits(&mut newer));
     scene.lab.dispatch(workflow, "plain");
-    scene.look();
+    scene.assign();
     offered(&mut newer);
 }
 
 #[tokio::test]
-async fn what_a_poll_that_went_away_would_have_got_goes_to_the_next() {
+async fn a_job_for_a_disconnected_poll_goes_to_the_next_poll() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let (gone, next) = (
@@ -320,12 +320,12 @@ async fn what_a_poll_that_went_away_would_have_got_goes_to_the_next() {
     drop(scene.poll(gone, 1, &[]));
     let mut waiting = scene.poll(next, 1, &[]);
     scene.lab.dispatch(workflow, "plain");
-    scene.look();
+    scene.assign();
     offered(&mut waiting);
 }
 
 #[tokio::test]
-async fn a_runner_that_drains_or_says_goodbye_gives_its_offers_back() {
+async fn offers_of_a_runner_that_drains_or_says_goodbye_are_withdrawn() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let (first, second) = (
@@ -342,12 +342,12 @@ async fn a_runner_that_drains_or_says_goodbye_gives_its_offers_back() {
 
     let mut waiting = scene.poll(first, 1, &[]);
     scene.board.forget(second);
-    scene.look();
+    scene.assign();
     assert_eq!(offered(&mut waiting).0, job);
 }
 
 #[tokio::test]
-async fn a_removed_runner_is_not_kept_waiting_and_its_offer_is_free() {
+async fn the_poll_of_a_removed_runner_ends_and_its_offer_is_free() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let (gone, stays) = (
@@ -359,17 +359,17 @@ async fn a_removed_runner_is_not_kept_waiting_and_its_offer_is_free() {
     let mut held = scene.poll(gone, 1, &[job]);
     let mut waiting = scene.poll(stays, 1, &[]);
     scene.lab.decide(RemoveRunner { runner: gone }).unwrap();
-    scene.look();
+    scene.assign();
     assert!(is_ended(&mut held));
     assert_eq!(offered(&mut waiting).0, job);
     assert!(
         is_ended(&mut scene.poll(runner(9), 1, &[])),
-        "nor is one nobody knows"
+        "the poll of an unknown runner ends too"
     );
 }
 
 #[tokio::test]
-async fn labels_decide_and_workflows_take_turns() {
+async fn labels_are_respected_and_workflows_take_turns() {
     let mut scene = Scene::new();
     let (busy, quiet) = (scene.lab.activate("busy"), scene.lab.activate("quiet"));
     let plain = scene.lab.register("plain", 10, &[]);
@@ -400,11 +400,11 @@ async fn a_closed_board_ends_every_poll() {
     assert!(is_ended(&mut before));
     scene.lab.dispatch(workflow, "plain");
     assert!(is_ended(&mut scene.poll(runner, 1, &[])));
-    assert_eq!(scene.look(), None);
+    assert_eq!(scene.assign(), None);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retry_is_offered_when_it_is_due_and_not_before() {
+async fn a_retry_is_not_offered_before_it_is_due() {
     let mut scene = Scene::new();
     let workflow = scene.lab.activate("a");
     let first = scene.lab.register("first", 1, &[]);
@@ -420,16 +420,20 @@ async fn a_retry_is_offered_when_it_is_due_and_not_before() {
     let mut answer = scene.poll(first, 1, &[]);
     assert!(waits(&mut answer));
     let due = scene.now + Duration::from_secs(2);
-    assert_eq!(scene.look(), Some(due), "and then it looks again");
+    assert_eq!(
+        scene.assign(),
+        Some(due),
+        "the board checks again when the retry is due"
+    );
     scene.pass(Duration::from_millis(1_999));
     assert!(waits(&mut answer));
-    assert_eq!(scene.look(), Some(due));
+    assert_eq!(scene.assign(), Some(due));
     scene.pass(Duration::from_millis(1));
     let (next, token) = offered(&mut answer);
     assert_eq!(next, retry);
     scene.claim(first, retry, &token);
 
-    // A later retry is looked for more often, because a machine may sleep.
+    // For a later retry the board checks more often, because the machine may sleep.
     let without = crate::testing::SCANS.replace("backoff: 2s", "backoff: 1h");
     scene
         .lab
@@ -443,5 +447,5 @@ async fn a_retry_is_offered_when_it_is_due_and_not_before() {
         .lab
         .decide(EndJob::new(job, Loss::RunnerLost))
         .unwrap();
-    assert_eq!(scene.look(), Some(scene.now + DEADLINE_LOOK));
+    assert_eq!(scene.assign(), Some(scene.now + DEADLINE_CHECK));
 }

@@ -5,7 +5,7 @@ use super::*;
 use crate::testing::{TestDaemon, freeze, in_time};
 
 #[tokio::test(start_paused = true)]
-async fn one_task_records_the_use_of_a_token_however_many_requests_use_it() {
+async fn many_requests_with_a_token_start_one_task_that_records_its_use() {
     let _frozen = freeze();
     let folder = TempDir::new().unwrap();
     let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
@@ -30,9 +30,9 @@ async fn one_task_records_the_use_of_a_token_however_many_requests_use_it() {
             tokio::task::yield_now().await;
         }
     };
-    in_time("the note", noted).await;
+    in_time("the recorded use", noted).await;
 
-    // One that fails is not tried again at once.
+    // A failed recording is not retried at once.
     let gone = Token {
         id: TokenId::from_uuid(uuid::Uuid::nil()),
         ..Token::clone(&token)

@@ -1,12 +1,12 @@
-//! Looks that stop half-way, as by a crash between two commits.
+//! Polls that stop half-way, as after a crash between two commits.
 
 use super::*;
 use crate::git::Tip;
-use crate::source::look::look;
+use crate::source::poll::poll;
 use crate::testing::{HandClock, closed, open_state};
 
-/// One look, stopped once the world has changed so many times; true when it came to its end before.
-async fn look_until(scene: &Scene, state: &State, applied: &mut Option<Tip>, changes: u64) -> bool {
+/// Polls, but stops after this number of changes of the world. True if the poll finished first.
+async fn poll_until(scene: &Scene, state: &State, applied: &mut Option<Tip>, changes: u64) -> bool {
     let mut commits = state.subscribe(state.seq()).unwrap();
     let stopped = async {
         for _ in 0..changes {
@@ -20,18 +20,18 @@ async fn look_until(scene: &Scene, state: &State, applied: &mut Option<Tip>, cha
     );
     let mirror = Mirror::new(folder, Calls::default());
     tokio::select! {
-        // A change is published before its command returns, so no further command is submitted.
+        // A change is published before its command returns, so no other command is submitted.
         biased;
         () = stopped => false,
-        looked = look(state, &config, &mirror, applied) => {
-            assert!(looked.is_ok());
+        polled = poll(state, &config, &mirror, applied) => {
+            assert!(polled.is_ok());
             true
         }
     }
 }
 
 #[tokio::test]
-async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
+async fn the_next_poll_finishes_a_poll_that_stopped_anywhere() {
     let large = format!("# {}\n{}", "x".repeat(70 * 1024), text("2"));
     let prepared = || {
         let scene = Scene::new();
@@ -62,9 +62,9 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
     };
 
     let scene = prepared();
-    scene.look(0).await.close().await;
+    scene.open_and_poll(0).await.close().await;
     change(&scene);
-    let daemon = scene.look(60).await;
+    let daemon = scene.open_and_poll(60).await;
     let expected = outcome(&daemon);
     assert_eq!(expected.0["b"].1, 2);
     assert_eq!(expected.0["c"].0, "retired");
@@ -72,23 +72,23 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
 
     for stop_after in 1.. {
         let scene = prepared();
-        scene.look(0).await.close().await;
+        scene.open_and_poll(0).await.close().await;
         change(&scene);
         let (state, closing) = open_state(&scene.folder, HandClock::at(60)).await;
-        let came_to_its_end = look_until(&scene, &state, &mut None, stop_after).await;
+        let has_finished = poll_until(&scene, &state, &mut None, stop_after).await;
         drop(state);
         closed(closing).await;
-        let daemon = scene.look(60).await;
+        let daemon = scene.open_and_poll(60).await;
         assert_eq!(
             outcome(&daemon),
             expected,
             "stopped after {stop_after} changes"
         );
         daemon.close().await;
-        if came_to_its_end {
+        if has_finished {
             assert!(
                 (4..=7).contains(&stop_after),
-                "three files that may share commits, the hold of the invalid one, one removal and the tip: {stop_after}"
+                "three files that may share commits, the hold of the invalid file, one removal, and the tip: {stop_after}"
             );
             break;
         }
@@ -96,7 +96,7 @@ async fn a_look_that_stopped_anywhere_is_finished_by_the_next() {
 }
 
 #[tokio::test]
-async fn going_back_to_the_tip_before_a_half_applied_one_undoes_it() {
+async fn returning_to_the_earlier_tip_reverts_a_partly_applied_tip() {
     let scene = Scene::new();
     let first = scene.push(&[
         ("workflows/a.yaml", &text("1")),
@@ -104,18 +104,18 @@ async fn going_back_to_the_tip_before_a_half_applied_one_undoes_it() {
     ]);
     let (state, closing) = open_state(&scene.folder, HandClock::at(0)).await;
     let mut applied = None;
-    assert!(look_until(&scene, &state, &mut applied, u64::MAX / 2).await);
+    assert!(poll_until(&scene, &state, &mut applied, u64::MAX / 2).await);
     assert_eq!(applied.as_ref().map(|tip| tip.commit), Some(first));
 
     scene.push(&[
         ("workflows/a.yaml", &text("2")),
         ("workflows/b.yaml", &text("2")),
     ]);
-    assert!(!look_until(&scene, &state, &mut applied, 1).await);
+    assert!(!poll_until(&scene, &state, &mut applied, 1).await);
     scene
         .fixture
         .git(&["update-ref", "refs/heads/main", &first.to_string()]);
-    assert!(look_until(&scene, &state, &mut applied, u64::MAX / 2).await);
+    assert!(poll_until(&scene, &state, &mut applied, u64::MAX / 2).await);
     let of_a = state.read(|world| {
         let workflow = world
             .workflow(WorkflowId::derive(&source_name(), "a"))

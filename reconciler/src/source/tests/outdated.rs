@@ -1,4 +1,4 @@
-//! A revision that was accepted, and that the language of a later release refuses.
+//! A revision that was accepted, but is refused by the language of a later release.
 
 use model::decide::Activate;
 use model::{JobState, RevisionRef};
@@ -7,7 +7,7 @@ use state::State;
 use super::*;
 use crate::testing::activate;
 
-/// What a former release took for the workflow of [`text`].
+/// An earlier release accepted this text as the workflow of [`text`].
 const REFUSED: &str = "scans: { probe: { was_allowed: true } }\n";
 
 fn last_good(state: &State) -> Option<RevisionRef> {
@@ -19,10 +19,10 @@ fn last_good(state: &State) -> Option<RevisionRef> {
 }
 
 #[tokio::test]
-async fn the_daemon_starts_without_it_tells_why_and_loses_nothing() {
+async fn the_daemon_starts_without_the_revision_reports_it_and_keeps_its_jobs() {
     let scene = Scene::new();
     scene.push(&[("workflows/b.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     let accepted = Activate {
         text: REFUSED.into(),
         sha256: workflow::sha256(REFUSED.as_bytes()),
@@ -37,7 +37,7 @@ async fn the_daemon_starts_without_it_tells_why_and_loses_nothing() {
         ("workflows/a.yaml", REFUSED),
         ("workflows/b.yaml", &text("1")),
     ]);
-    let daemon = scene.look(10).await;
+    let daemon = scene.open_and_poll(10).await;
     let others = BTreeMap::from([("b".to_owned(), run("active", 1, "workflows/b.yaml"))]);
     assert_eq!(runs(&daemon), others);
     let state = daemon.handle.state();

@@ -1,4 +1,4 @@
-//! Workflows that retire because their files are gone, and files that are only unreadable.
+//! Workflows that are retired because their files were removed, and files that are only unreadable.
 
 use model::decide::ApproveRemoval;
 
@@ -6,14 +6,14 @@ use super::*;
 use crate::git::testing::LINK;
 
 #[tokio::test]
-async fn a_removed_file_retires_its_workflow_and_adding_it_again_goes_on_counting() {
+async fn a_removed_file_retires_its_workflow_and_its_revisions_continue_later() {
     let scene = Scene::new();
     let (a, b) = (
         ("workflows/a.yaml", text("1")),
         ("workflows/b.yaml", text("1")),
     );
     scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     scene.push(&[(b.0, &b.1)]);
     sync(&daemon).await;
     assert_eq!(runs(&daemon)["a"].0, "retired");
@@ -24,7 +24,7 @@ async fn a_removed_file_retires_its_workflow_and_adding_it_again_goes_on_countin
     assert_eq!(
         runs(&daemon)["a"],
         run("active", 1, a.0),
-        "the same text is the same revision"
+        "the same text has the same revision"
     );
     scene.push(&[(b.0, &b.1)]);
     sync(&daemon).await;
@@ -35,10 +35,10 @@ async fn a_removed_file_retires_its_workflow_and_adding_it_again_goes_on_countin
 }
 
 #[tokio::test]
-async fn the_last_workflow_file_takes_its_folder_along_and_retires() {
+async fn removing_the_last_file_of_the_folder_retires_its_workflow() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     scene.push(&[("readme", "no workflow")]);
     sync(&daemon).await;
     assert_eq!(runs(&daemon)["a"].0, "retired");
@@ -49,7 +49,7 @@ async fn the_last_workflow_file_takes_its_folder_along_and_retires() {
 }
 
 #[tokio::test]
-async fn all_of_several_workflows_go_when_that_is_approved() {
+async fn removing_all_workflows_needs_an_approval() {
     let scene = Scene::new();
     let (a, b, c) = (
         ("workflows/a.yaml", text("1")),
@@ -57,7 +57,7 @@ async fn all_of_several_workflows_go_when_that_is_approved() {
         ("workflows/c.yaml", text("1")),
     );
     scene.push(&[(a.0, &a.1), (b.0, &b.1)]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     let approve = async |commit: CommitId| {
         let approve = ApproveRemoval {
             name: source_name(),
@@ -79,13 +79,13 @@ async fn all_of_several_workflows_go_when_that_is_approved() {
         (active.status, active.reason.code()),
         (Status::False, "removal_held")
     );
-    // A later tip needs an approval of its own.
+    // A later tip needs its own approval.
     let later = scene.push(&[(c.0, &c.1), ("readme", "")]);
     sync(&daemon).await;
     let refused = approve(gone).await;
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(states(), both);
-    // The next look applies what was approved.
+    // The next poll applies the approved removal.
     approve(later).await.unwrap();
     sync(&daemon).await;
     assert_eq!(
@@ -106,10 +106,10 @@ async fn all_of_several_workflows_go_when_that_is_approved() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_a_link_and_a_lost_repository_remove_nothing() {
+async fn a_linked_folder_or_a_missing_repository_retires_no_workflow() {
     let scene = Scene::new();
     scene.push(&[("workflows/a.yaml", &text("1"))]);
-    let daemon = scene.look(0).await;
+    let daemon = scene.open_and_poll(0).await;
     scene.fixture.push(&[
         ("moved/a.yaml", FILE, text("1").as_bytes()),
         ("workflows", LINK, b"moved"),
@@ -138,7 +138,11 @@ async fn a_folder_that_is_a_link_and_a_lost_repository_remove_nothing() {
     daemon.clock.set_forward(TimeDelta::seconds(100));
     sync(&daemon).await;
     let fetched = condition(&daemon, ConditionKind::Fetched);
-    assert_eq!(fetched.changed_at, at(100), "since when is kept");
+    assert_eq!(
+        fetched.changed_at,
+        at(100),
+        "the time of the first failure is kept"
+    );
     assert_eq!(daemon.handle.sources().checked_at(&source_name()), checked);
     assert_eq!(runs(&daemon)["a"].0, "active");
 

@@ -1,4 +1,4 @@
-//! What ends a chain of retries.
+//! The end of a chain of retries.
 
 use super::*;
 use crate::decide::{Resume, Retire};
@@ -26,7 +26,7 @@ fn the_chain_ends_with_its_last_attempt_or_a_success() {
 }
 
 #[test]
-fn a_scan_that_is_gone_or_suspended_gets_no_retry() {
+fn jobs_of_a_removed_or_suspended_scan_are_not_retried() {
     let mut scene = Scene::new();
     let jobs: Vec<_> = (0..3).map(|_| scene.dispatch("poke")).collect();
     scene
@@ -58,7 +58,7 @@ fn a_scan_that_is_gone_or_suspended_gets_no_retry() {
 }
 
 #[test]
-fn a_suspension_ends_a_pending_retry_whatever_made_its_chain() {
+fn a_suspension_ends_a_pending_retry_of_any_trigger() {
     for is_dispatched in [true, false] {
         let mut scene = Scene::new();
         let first = if is_dispatched {
@@ -75,14 +75,14 @@ fn a_suspension_ends_a_pending_retry_whatever_made_its_chain() {
         assert_eq!(ended.state.name(), "cancelled");
         assert_eq!(ended.reason().code(), "suspended");
         assert_eq!(ended.retried_by, None);
-        // The slot had its job, so the resumption has nothing to catch up with.
+        // The slot had its job, so the resumption has no slot to repeat.
         let head = scene.test.world.head(&ended.scan_key()).unwrap();
         assert_eq!((head.passed_slots, head.passed_successes), (None, None));
     }
 }
 
 #[test]
-fn a_newer_slot_replaces_a_retry_and_ends_its_chain_unless_it_was_dispatched() {
+fn a_newer_slot_replaces_a_retry_unless_it_was_dispatched() {
     for is_running in [false, true] {
         let mut scene = Scene::new();
         let first = scene.fire("newest").unwrap();

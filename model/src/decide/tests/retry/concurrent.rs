@@ -28,16 +28,16 @@ fn a_pending_retry_counts_as_active_and_each_slot_has_one_record() {
 }
 
 #[test]
-fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_execution() {
+fn the_expression_is_not_evaluated_again_for_a_retry() {
     let mut scene = Scene::new();
     let source = scene.dispatch("source");
     scene.succeed(source);
     let [first] = scene.unfinished("after")[..] else {
-        panic!("the success starts it")
+        panic!("the success starts a job")
     };
     let retry = scene.retry(first);
     assert_eq!(scene.job(retry).trigger, Trigger::Expr);
-    // The scan has executed since the success, so its expression is false now.
+    // The scan has run since the success, so its expression is false now.
     scene.test.pass(TimeDelta::seconds(10));
     let claim = Claim {
         job: retry,
@@ -54,7 +54,7 @@ fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_exe
         .unwrap();
     assert_eq!(claimed.latest_claim, Some(scene.test.order));
 
-    // A success that comes meanwhile is looked at when the chain has ended.
+    // A success during the chain is checked when the chain has ended.
     let source = scene.dispatch("source");
     scene.succeed(source);
     assert_eq!(scene.unfinished("after"), [retry]);
@@ -62,7 +62,7 @@ fn a_retry_is_not_checked_against_its_expression_again_and_its_success_is_an_exe
     let ended = scene.test.run(failed(complete_all(retry, token))).unwrap();
     assert_eq!(ended.retried_by, None, "the last attempt");
     let next = scene.unfinished("after");
-    assert_eq!(next.len(), 1, "in the commit of that end");
+    assert_eq!(next.len(), 1, "created in the commit of the end");
     assert_eq!(scene.job(next[0]).retry_of, None);
 }
 
@@ -72,7 +72,7 @@ fn the_end_of_a_job_starts_no_other_job_while_its_retry_waits() {
     let source = scene.dispatch("source");
     scene.succeed(source);
     let [first] = scene.unfinished("after")[..] else {
-        panic!("the success starts it")
+        panic!("the success starts a job")
     };
     let token = scene.test.claim(first, scene.runner).unwrap();
     let source = scene.dispatch("source");
@@ -90,7 +90,7 @@ fn the_end_of_a_job_starts_no_other_job_while_its_retry_waits() {
 }
 
 #[test]
-fn a_job_is_not_run_again_while_its_chain_is_unfinished() {
+fn a_rerun_is_refused_while_the_chain_is_unfinished() {
     let mut scene = Scene::new();
     let id = scene.dispatch("poke");
     let first = scene.fail(id);

@@ -7,7 +7,7 @@ use crate::decide::{FollowClock, RemoveRunner, StoreExpiry};
 use crate::{Holder, Timestamp, World, waiting};
 
 #[test]
-fn no_runner_is_offered_a_retry_before_its_time() {
+fn a_retry_is_not_offered_before_it_is_due() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
@@ -44,7 +44,7 @@ fn no_runner_is_offered_a_retry_before_its_time() {
     );
     scene.fail(younger);
 
-    // A new revision files it again, under the same time.
+    // A new revision adds the job to the queue again, with the same time.
     let text = TEXT.replace("overlap", "runs_on: [gpu]\n    overlap");
     scene.test.push("retrying", &text);
     assert_eq!(scene.offered(), Some(retry));
@@ -86,7 +86,7 @@ fn a_jump_of_the_clock_changes_no_pause() {
 }
 
 #[test]
-fn a_loaded_time_does_not_move_but_the_ends_of_its_run_do() {
+fn the_loaded_start_time_of_a_retry_does_not_follow_the_clock() {
     let mut scene = Scene::new();
     let first = scene.dispatch("poke");
     let retry = scene.retry(first);
@@ -103,7 +103,7 @@ fn a_loaded_time_does_not_move_but_the_ends_of_its_run_do() {
 }
 
 #[test]
-fn the_retry_of_a_removed_runners_job_waits_until_that_runner_has_stopped() {
+fn the_retry_of_a_removed_runners_job_waits_until_the_runner_has_stopped() {
     let mut scene = Scene::new();
     let job = scene.dispatch("poke");
     scene.test.claim(job, scene.runner).unwrap();
@@ -112,9 +112,13 @@ fn the_retry_of_a_removed_runners_job_waits_until_that_runner_has_stopped() {
     let ended = scene.test.run(EndJob::new(job, Loss::RunnerLost)).unwrap();
     let retry = ended.retried_by.unwrap();
     let due = scene.test.now + RUNNER_SILENCE;
-    assert_eq!(scene.job(retry).not_before, Some(due), "and not 30 s");
+    assert_eq!(
+        scene.job(retry).not_before,
+        Some(due),
+        "the pause is longer than 30 s"
+    );
 
-    // A runner that is still registered has ended the job, or was silent for as long already.
+    // A runner that is still registered has ended the job, or was already silent for this long.
     scene.cancel(retry);
     scene.runner = scene.test.runner("another", &[]);
     let job = scene.dispatch("poke");

@@ -1,4 +1,4 @@
-//! Random suspensions and random jobs; some jobs fail and are retried.
+//! Random suspensions and jobs. Some jobs fail and are retried.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::job::{StepOutcome, StepStatus};
 use crate::testing::{snapshot, step};
 use crate::{Job, Trigger};
 
-/// Something that may happen to a suspended loop.
+/// A random event of a suspended loop.
 #[derive(Debug, Clone)]
 enum Action {
     Suspend(u8),
@@ -58,8 +58,8 @@ fn complete(scene: &mut Scene, is_good: bool) {
     }
 }
 
-/// Each slot and success that made a job has one record of that, and no retry has one.
-fn each_job_has_its_record(scene: &Scene) {
+/// Checks that each slot and success that made a job has one record, and that retries have no record.
+fn check_records(scene: &Scene) {
     let records = ["hosts", "report"].map(|scan| scene.ledger(scan)).concat();
     let made = records.iter().filter_map(|record| match record.outcome {
         Outcome::Made { job } => Some((job, &record.cause)),
@@ -67,7 +67,7 @@ fn each_job_has_its_record(scene: &Scene) {
     });
     let slots = made.clone().filter_map(|(_, cause)| match cause {
         Cause::Slots { last, .. } => Some(*last),
-        // A resumption repeats the job that a suspension withdrew.
+        // A resumption repeats a job that the suspension cancelled.
         _ => None,
     });
     let different: BTreeSet<_> = slots.clone().collect();
@@ -123,8 +123,8 @@ fn act(scene: &mut Scene, action: &Action) {
     }
 }
 
-/// Resumes all and lets everything run to its end.
-fn come_to_rest(scene: &mut Scene) {
+/// Resumes all scans and runs until no job is left.
+fn finish_all(scene: &mut Scene) {
     for part in PARTS {
         scene.resume(part);
     }
@@ -140,11 +140,11 @@ fn come_to_rest(scene: &mut Scene) {
             return;
         }
     }
-    panic!("it never comes to rest");
+    panic!("jobs are still created");
 }
 
 #[test]
-fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
+fn suspensions_lose_no_slot_and_no_success() {
     let config = Config {
         cases: 96,
         failure_persistence: None,
@@ -160,8 +160,8 @@ fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
             for action in &actions {
                 act(&mut scene, action);
             }
-            come_to_rest(&mut scene);
-            each_job_has_its_record(&scene);
+            finish_all(&mut scene);
+            check_records(&scene);
             let chains = scene.test.decided.iter().filter_map(|change| match change {
                 Change::Job(job) => Some(job.attempt()),
                 _ => None,
@@ -172,11 +172,11 @@ fn whatever_is_suspended_no_slot_and_no_success_is_lost() {
             let report = world.head(&key(scene.workflow, "report"));
             if let Some(hosts) = hosts {
                 assert_eq!(hosts.passed_slots, None);
-                // The newest slot was made a job of, or came while a job was there.
+                // The newest slot made a job, or was due while a job was unfinished.
                 let newest = at("2026-11-21T10:00:00Z");
                 assert!(hosts.cron_cursor.is_none_or(|cursor| cursor >= newest));
                 if let Some(success) = hosts.successes.first() {
-                    let report = report.expect("it has run");
+                    let report = report.expect("the report has run");
                     assert!(
                         report.latest_claim > Some(success.order),
                         "a success is lost"

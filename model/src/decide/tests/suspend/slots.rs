@@ -1,9 +1,9 @@
-//! Slots that come due during a suspension.
+//! Slots that are due during a suspension.
 
 use super::*;
 
 #[test]
-fn each_slot_that_is_passed_over_is_in_the_ledger_and_the_newest_is_caught_up_with() {
+fn each_suspended_slot_is_recorded_and_the_newest_runs_after_the_resumption() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(Some("hosts"));
     scene.pass(40);
@@ -53,7 +53,7 @@ fn a_resumption_applies_the_policy_for_missed_slots() {
         assert_eq!(scene.jobs("hosts").len(), slots, "{policy}");
         let head = scene.test.world.head(&key(scene.workflow, "hosts"));
         assert_eq!(head.unwrap().passed_slots, None);
-        // The next slot is an ordinary one.
+        // The next slot is handled as usual.
         for job in scene.jobs("hosts") {
             scene.succeed(job);
         }
@@ -65,7 +65,7 @@ fn a_resumption_applies_the_policy_for_missed_slots() {
 }
 
 #[test]
-fn without_catching_up_not_even_the_slot_of_a_moment_ago_makes_a_job() {
+fn without_catch_up_even_a_very_recent_slot_makes_no_job() {
     let mut scene = Scene::new(&catching_up("none"));
     scene.suspend(None);
     scene.pass(30);
@@ -77,7 +77,7 @@ fn without_catching_up_not_even_the_slot_of_a_moment_ago_makes_a_job() {
 }
 
 #[test]
-fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_its_time() {
+fn after_the_clock_is_set_back_a_suspended_slot_runs_at_its_time() {
     let mut scene = Scene::new(&catching_up("all"));
     scene.suspend(None);
     for _ in 0..3 {
@@ -86,7 +86,7 @@ fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_i
     }
     scene.test.jump(TimeDelta::minutes(-160));
     scene.resume(None);
-    // A check that comes too early forgets nothing.
+    // A check that is too early does not lose the slot.
     let scan = key(scene.workflow, "hosts");
     assert_eq!(scene.test.run(Fire { scan }).unwrap(), None);
     for hour in [11, 12, 13] {
@@ -104,7 +104,7 @@ fn a_slot_that_is_ahead_again_when_the_clock_was_set_back_is_caught_up_with_at_i
 }
 
 #[test]
-fn a_slot_that_comes_due_before_the_catching_up_is_the_newest_and_has_its_own_record() {
+fn a_slot_due_before_the_catch_up_is_the_newest_and_has_its_own_record() {
     let mut scene = Scene::new(LOOP);
     scene.suspend(None);
     scene.pass(40);

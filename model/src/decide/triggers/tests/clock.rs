@@ -1,4 +1,4 @@
-//! Schedules and steps of the clock.
+//! Schedules and changes of the clock.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn a_schedule_far_ahead_of_the_clock_is_reset_to_now_and_recorded() {
 }
 
 #[test]
-fn a_schedule_that_was_activated_by_a_wrong_clock_is_reset_to_now() {
+fn a_schedule_activated_while_the_clock_was_wrong_is_reset_to_now() {
     let mut scene = Scene::new("scans: {bystander: {on: {dispatch: {}}, steps: [{run: x}]}}");
     scene.test.jump(YEAR);
     scene.test.push("loop", LOOP);
@@ -55,7 +55,7 @@ fn a_schedule_that_was_activated_by_a_wrong_clock_is_reset_to_now() {
 }
 
 #[test]
-fn a_step_of_an_hour_or_a_day_makes_no_slot_come_twice() {
+fn setting_the_clock_back_by_up_to_a_day_repeats_no_slot() {
     for hours in [1, 24] {
         let mut scene = Scene::new(LOOP);
         scene.test.jump(TimeDelta::hours(hours));

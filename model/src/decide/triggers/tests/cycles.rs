@@ -1,4 +1,4 @@
-//! Scans that can wake each other: what their jobs remember of the chain of causes, and what they wait.
+//! Scans that can trigger each other: the recorded chain of causes, and the pauses.
 
 use chrono::TimeDelta;
 
@@ -8,7 +8,7 @@ use crate::limits::CAUSES;
 use crate::testing::{source, step};
 use crate::{Circle, Job, ProjectId, Rights, StepOutcome, StepStatus, TokenHash};
 
-/// `a` and `b` wake each other, `c` follows, and `outside` wakes `a` from without.
+/// `a` and `b` trigger each other, `c` follows, and `outside` triggers `a` from outside of the group.
 const PAIR: &str = "
 scans:
   outside: {on: {dispatch: {}}, steps: [{run: x}]}
@@ -27,7 +27,7 @@ impl Scene {
         Job::clone(self.test.world.job(job).unwrap())
     }
 
-    /// Waits for the only unfinished job of a scan and lets it succeed.
+    /// Waits until the only unfinished job of a scan may start, and completes it.
     fn next(&mut self, scan: &str) -> JobId {
         let job = self.job(scan);
         if let Some(at) = job.not_before {
@@ -41,7 +41,7 @@ impl Scene {
         self.job(scan).hops.count
     }
 
-    /// Runs every job as soon as it may begin, until the time is over; tells how many.
+    /// Runs every job as soon as it may start, until the time has passed. Returns the number of jobs.
     fn run_for(&mut self, time: TimeDelta) -> usize {
         let end = self.test.now + time;
         let mut count = 0;
@@ -71,7 +71,7 @@ impl Scene {
 }
 
 #[test]
-fn jobs_wait_from_the_second_lap_on() {
+fn jobs_have_a_pause_from_the_second_lap_on() {
     for pause in [0, 1_000] {
         let mut scene = Scene::new(PAIR);
         scene.test.cycle_pause = TimeDelta::milliseconds(pause);
@@ -84,7 +84,7 @@ fn jobs_wait_from_the_second_lap_on() {
         assert_eq!(
             scene.job("c").not_before,
             None,
-            "it follows the group and is not in it"
+            "`c` follows the group but is not a member"
         );
         let why = scene.job("a").waits_for_its_time(scene.test.now);
         assert_eq!(why, Some(Reason::CyclePause { at: due }));
@@ -94,7 +94,7 @@ fn jobs_wait_from_the_second_lap_on() {
 }
 
 #[test]
-fn hops_count_the_jobs_of_the_group_since_what_began_the_chain() {
+fn hops_count_the_jobs_of_the_group_since_the_start_of_the_chain() {
     let mut scene = Scene::new(PAIR);
     scene.dispatch("a");
     assert_eq!(scene.hops("a"), 0);
@@ -105,11 +105,11 @@ fn hops_count_the_jobs_of_the_group_since_what_began_the_chain() {
             (hops, vec![cause])
         );
     }
-    // A scan that follows the group is in none.
+    // A scan that follows the group is not a member.
     scene.next("b");
     assert_eq!(scene.hops("c"), 0);
     assert_eq!(scene.hops("a"), 4);
-    // A slot begins a new chain, and so does a dispatch.
+    // A slot or a dispatch begins a new chain.
     scene.next("a");
     scene.next("b");
     let waiting = scene.job("a").id;
@@ -128,7 +128,7 @@ fn hops_count_the_jobs_of_the_group_since_what_began_the_chain() {
     scene.dispatch("b");
     scene.next("b");
     assert_eq!(scene.hops("a"), 1);
-    // A cause from outside begins a new one, too.
+    // A cause from outside of the group also begins a new chain.
     let waiting = scene.job("a").id;
     scene.test.run(cancel(waiting)).unwrap();
     scene.dispatch("outside");
@@ -139,7 +139,7 @@ fn hops_count_the_jobs_of_the_group_since_what_began_the_chain() {
 }
 
 #[test]
-fn of_several_causes_the_largest_counts_and_the_newest_are_named() {
+fn with_several_causes_the_most_hops_count_and_the_newest_are_listed() {
     let sources: Vec<String> = (0..=CAUSES).map(|at| format!("s{at}")).collect();
     let mut text = "scans:\n".to_owned();
     for name in &sources {
@@ -168,11 +168,14 @@ fn of_several_causes_the_largest_counts_and_the_newest_are_named() {
     scene.test.run(complete_all(busy, token)).unwrap();
     let made = scene.job("a");
     assert_eq!(made.causes, causes);
-    assert_eq!(made.hops.count, 2, "that of `b`, though it is not named");
+    assert_eq!(
+        made.hops.count, 2,
+        "the hops of `b` count although `b` is not listed"
+    );
 }
 
 #[test]
-fn a_retry_keeps_its_place_and_its_causes() {
+fn a_retry_keeps_its_hops_and_its_causes() {
     let mut scene = Scene::new(PAIR);
     scene.dispatch("a");
     scene.next("a");
@@ -192,9 +195,9 @@ fn a_retry_keeps_its_place_and_its_causes() {
     assert_eq!(scene.hops("b"), 3);
 }
 
-/// The files with which a daemon ran away.
+/// With these files, a daemon once created jobs without limit.
 #[test]
-fn cycles_that_ask_for_no_result_do_not_run_away() {
+fn cycles_without_a_condition_on_results_are_limited() {
     let of_c = "\"scans.c[0].state == 'succeeded' || scans.a.is_available()\"";
     for (b, c) in [("'true'", "vars.X == '1'"), (of_c, "size(scans.b) >= 0")] {
         let text = format!(
@@ -224,13 +227,13 @@ fn cycles_that_ask_for_no_result_do_not_run_away() {
 }
 
 #[test]
-fn a_group_that_runs_in_a_circle_is_reported() {
+fn a_group_that_runs_in_circles_is_reported() {
     let mut scene = Scene::new(PAIR);
     scene.test.cycle_pause = TimeDelta::seconds(1);
     let circles =
         |scene: &Scene| -> Vec<Circle> { scene.test.world.seen_by(&Rights::admin()).circles() };
     scene.dispatch("a");
-    // The first lap takes no time, the others two seconds each.
+    // The first lap takes no time, each later lap takes two seconds.
     scene.run_for(TimeDelta::seconds(2 * 99 + 1));
     assert_eq!(circles(&scene), []);
     scene.run_for(TimeDelta::seconds(1));
@@ -245,7 +248,7 @@ fn a_group_that_runs_in_a_circle_is_reported() {
     );
     assert!(circle.laps > 100);
     assert!(scene.test.world.job(circle.job).is_some());
-    // It ends with the loop.
+    // The report ends with the loop.
     for scan in ["a", "b"] {
         for job in scene.jobs(scan) {
             let actor = Actor::Daemon;

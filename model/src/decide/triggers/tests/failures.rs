@@ -1,4 +1,4 @@
-//! Expressions that ask for failures.
+//! Expressions that use failures.
 
 use super::*;
 use crate::decide::{Complete, EndJob, Loss, Resume, Suspend};
@@ -47,7 +47,7 @@ impl Scene {
         self.test.run(Cancel { job, actor }).unwrap();
     }
 
-    /// Why the expression of a scan was looked at, and whether that made a job.
+    /// The causes for which the expression of a scan was evaluated, and whether a job was created.
     fn checks(&self, scan: &str) -> Vec<(Cause, bool)> {
         let made = |outcome| matches!(outcome, Outcome::Made { .. });
         let records = self.ledger(scan).into_iter();
@@ -68,7 +68,7 @@ fn success(scan: &str, job: JobId) -> Cause {
 }
 
 #[test]
-fn a_failure_starts_what_asks_for_it_and_the_success_after_it_does_not() {
+fn a_failure_starts_scans_that_use_failures_and_a_later_success_does_not() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
     scene.fail(failed);
@@ -77,7 +77,7 @@ fn a_failure_starts_what_asks_for_it_and_the_success_after_it_does_not() {
     assert!(read.scans["backup"].failed && !read.scans["patient"].failed);
     assert!(
         scene.checks("bystander").is_empty(),
-        "only who asks for failures is woken by one"
+        "only expressions that use failures are evaluated"
     );
     let [alarm] = scene.jobs("alarm").try_into().unwrap();
     scene.succeed(alarm);
@@ -97,7 +97,7 @@ fn a_failure_starts_what_asks_for_it_and_the_success_after_it_does_not() {
 }
 
 #[test]
-fn jobs_that_retry_one_another_fail_once_after_the_last() {
+fn a_chain_of_retries_counts_as_one_failure_after_the_last_attempt() {
     let mut scene = Scene::new(TEXT);
     scene.dispatch("patient");
     for _ in 0..2 {
@@ -112,7 +112,7 @@ fn jobs_that_retry_one_another_fail_once_after_the_last() {
 }
 
 #[test]
-fn a_lost_job_has_failed_and_a_cancelled_one_has_not() {
+fn a_lost_job_counts_as_failed_and_a_cancelled_job_does_not() {
     let mut scene = Scene::new(TEXT);
     let cancelled = scene.backup();
     scene.cancel(cancelled);
@@ -160,7 +160,7 @@ fn a_failure_while_the_scan_is_busy_is_evaluated_when_its_job_ends() {
 }
 
 #[test]
-fn a_failure_waits_for_room_on_the_disk() {
+fn a_failure_is_considered_after_a_full_disk() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
     scene.test.may_make_jobs = false;
@@ -198,9 +198,9 @@ fn a_failure_while_the_scan_is_suspended_is_evaluated_again_at_the_resumption() 
     assert!(scene.consider("alarm").is_some());
 }
 
-/// What a restart reads of the place in the order of decisions: nothing may be decided there again.
+/// After a restart, the order of a failure must be known, so that it is not used twice.
 #[test]
-fn the_place_of_a_failure_is_known_after_a_restart() {
+fn the_order_of_a_failure_is_known_after_a_restart() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.backup();
     scene.fail(failed);
@@ -211,7 +211,7 @@ fn the_place_of_a_failure_is_known_after_a_restart() {
 }
 
 #[test]
-fn a_failure_whose_retry_is_given_up_is_seen() {
+fn a_failure_counts_when_its_retry_is_cancelled() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.dispatch("patient");
     scene.fail(failed);
@@ -221,9 +221,9 @@ fn a_failure_whose_retry_is_given_up_is_seen() {
     assert_eq!(scene.checks("alarm"), [(failure("patient", failed), true)]);
 }
 
-/// Otherwise nobody would ever hear of a scan whose causes come more often than its retries.
+/// Otherwise the failure of a scan whose causes are more frequent than its retries would never be noticed.
 #[test]
-fn a_failure_whose_retry_is_replaced_is_seen() {
+fn a_failure_counts_when_its_retry_is_replaced() {
     let mut scene = Scene::new(TEXT);
     scene.pass(60);
     let failed = scene.fire("newest").unwrap();
@@ -236,7 +236,7 @@ fn a_failure_whose_retry_is_replaced_is_seen() {
 }
 
 #[test]
-fn a_retry_that_is_given_up_after_a_success_is_no_failure() {
+fn cancelling_a_retry_after_a_success_is_not_a_failure() {
     let mut scene = Scene::new(TEXT);
     let failed = scene.dispatch("patient");
     scene.fail(failed);

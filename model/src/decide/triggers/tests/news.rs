@@ -1,4 +1,4 @@
-//! `has_news()`: what a scan has processed, and when it is looked at.
+//! `has_news()`: the results that a scan has processed, and when its expression is evaluated.
 
 use super::*;
 use crate::decide::{Activate, Complete, Failure, Resume, StoreArtifact, Suspend};
@@ -18,7 +18,7 @@ scans:
     steps: [{run: work}]
 ";
 
-/// The reader also runs beside itself.
+/// The reader can run several jobs at the same time.
 const TWICE: &str = "
 scans:
   hosts:
@@ -85,7 +85,7 @@ fn failed() -> Option<Failure> {
 }
 
 #[test]
-fn a_change_is_worked_on_though_its_reader_has_failed_once() {
+fn a_change_is_processed_after_a_failed_attempt() {
     let mut scene = Scene::new(WATCH);
     let one = scene.list("one");
     let reader = scene.reader();
@@ -96,7 +96,11 @@ fn a_change_is_worked_on_though_its_reader_has_failed_once() {
     let reader = scene.reader();
     let token = scene.claim(reader);
     scene.end(reader, token, failed());
-    assert_eq!(scene.jobs("reader"), [], "it waits for the next success");
+    assert_eq!(
+        scene.jobs("reader"),
+        [],
+        "no new job before the next success"
+    );
     assert!(!scene.is_unseen());
     assert_eq!(scene.consider("reader"), None);
     assert_eq!(scene.processed(), Some((one, "one".to_owned())));
@@ -106,7 +110,7 @@ fn a_change_is_worked_on_though_its_reader_has_failed_once() {
     scene.succeed(reader);
     assert_eq!(scene.processed(), Some((again, "two".to_owned())));
     scene.list("two");
-    assert_eq!(scene.jobs("reader"), [], "there is no news");
+    assert_eq!(scene.jobs("reader"), [], "the list has not changed");
 }
 
 #[test]
@@ -155,7 +159,7 @@ fn the_job_with_the_latest_claim_decides_what_was_processed() {
 }
 
 #[test]
-fn it_is_stored_in_the_commit_of_the_success_and_kept_by_a_revision_that_does_not_ask() {
+fn the_processed_results_are_stored_with_the_success_and_kept_by_later_revisions() {
     let mut scene = Scene::new(TWICE);
     let one = scene.list("one");
     let reader = scene.dispatch("reader");
@@ -190,11 +194,14 @@ fn a_new_or_changed_scan_is_evaluated_once() {
     scene.end(reader, token, failed());
     assert!(!scene.is_unseen());
 
-    // The steps are mended.
+    // The steps are repaired.
     let text = WATCH.replace("run: work", "run: mended");
     let (changes, ()) = scene.test.changes(activate("loop", &text)).unwrap();
     let made = |change: &Change| matches!(change, Change::Job(_) | Change::Head(_));
-    assert!(!changes.iter().any(made), "not in the activation's commit");
+    assert!(
+        !changes.iter().any(made),
+        "the activation's commit creates no job"
+    );
     assert!(scene.is_unseen());
     let made = scene.consider("reader").unwrap();
     let record = scene.ledger("reader").pop().unwrap();
@@ -203,7 +210,7 @@ fn a_new_or_changed_scan_is_evaluated_once() {
     scene.succeed(made);
     assert!(!scene.is_unseen());
 
-    // Another scan changes, or the commit alone.
+    // Another scan changes, or only the commit.
     let other = text.replace("{run: x}", "{run: y}");
     scene.test.push("loop", &other);
     let commit = Activate {
@@ -213,7 +220,7 @@ fn a_new_or_changed_scan_is_evaluated_once() {
     scene.test.run(commit).unwrap();
     assert!(!scene.is_unseen());
 
-    // There is no news.
+    // There are no new results.
     scene.test.push("loop", &other.replace("mended", "better"));
     assert!(scene.is_unseen());
     assert_eq!(scene.consider("reader"), None);
@@ -223,17 +230,20 @@ fn a_new_or_changed_scan_is_evaluated_once() {
     scene.test.run(Retire { workflow }).unwrap();
     assert!(!scene.is_unseen());
     scene.test.push("loop", &other);
-    assert!(scene.is_unseen(), "it came back");
+    assert!(scene.is_unseen(), "the workflow is active again");
 }
 
 #[test]
-fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
+fn an_activation_is_evaluated_after_an_unfinished_job_and_a_suspension() {
     let mut scene = Scene::new(WATCH);
     let reader = scene.dispatch("reader");
     let token = scene.claim(reader);
     scene.list("one");
     scene.test.push("loop", &WATCH.replace("work", "mended"));
-    assert!(!scene.is_unseen(), "a job is in the way");
+    assert!(
+        !scene.is_unseen(),
+        "an unfinished job prevents the evaluation"
+    );
     let suspend = Suspend {
         workflow: scene.workflow,
         scan: Some("reader".to_owned()),
@@ -247,7 +257,7 @@ fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
     assert_eq!(
         scene.processed(),
         None,
-        "there was no success when it began"
+        "there was no success when the job started"
     );
     assert!(!scene.is_unseen());
     let resume = Resume {
@@ -264,7 +274,7 @@ fn the_evaluation_of_an_activation_waits_for_a_job_and_for_a_resumption() {
 }
 
 #[test]
-fn a_resumption_evaluates_an_activation_that_was_passed_over() {
+fn a_resumption_evaluates_an_activation_from_the_suspension() {
     let mut scene = Scene::new(WATCH);
     scene.list("one");
     let reader = scene.reader();
@@ -294,7 +304,7 @@ fn a_resumption_evaluates_an_activation_that_was_passed_over() {
 }
 
 #[test]
-fn scans_that_no_revision_names_any_more_are_forgotten_from_the_oldest_on() {
+fn the_oldest_unused_scans_are_forgotten() {
     let mut scene = Scene::new(WATCH);
     scene.list("one");
     let reader = scene.reader();
@@ -312,7 +322,7 @@ fn scans_that_no_revision_names_any_more_are_forgotten_from_the_oldest_on() {
     let newest = format!("s{}", 2 * PROCESSED_SCANS - 1);
     assert!(head.processed.contains_key(newest.as_str()));
     assert!(!head.processed.contains_key("s0"));
-    // What one revision names stays, however much it is.
+    // All scans that the current revision uses stay, even if there are very many.
     run.claimed = run.claimed.next();
     let many = (0..2 * PROCESSED_SCANS).map(|at| (format!("t{at}"), hosts.clone()));
     run.context.scans = many.collect();

@@ -1,4 +1,4 @@
-//! Expressions that are evaluated outside the committer.
+//! Expressions that are evaluated outside of the committer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ scans:
 ";
 
 impl Scene {
-    /// What the task `triggers` does outside the committer.
+    /// Evaluates the expression as the task `triggers` does.
     fn evaluated(&self, scan: &str) -> Arc<Evaluated> {
         let world = &self.test.world;
         let trigger = ExplainedTrigger::of(world, &key(self.workflow, scan)).unwrap();
@@ -35,7 +35,7 @@ impl Scene {
         Arc::new(prepared.evaluate(&Sandbox::shared()))
     }
 
-    /// Answers what was considered, and how many changes it makes.
+    /// Returns the outcome and the number of changes.
     fn consider_by(&mut self, scan: &str, evaluate: Evaluate<Evaluated>) -> (Considered, usize) {
         let scan = key(self.workflow, scan);
         let (changes, considered) = self.test.changes(Consider { scan, evaluate }).unwrap();
@@ -69,14 +69,14 @@ fn is_unevaluated((considered, changes): (Considered, usize)) -> bool {
 }
 
 #[test]
-fn a_success_evaluates_what_costs_little_and_leaves_the_rest_unseen() {
+fn a_success_evaluates_cheap_expressions_and_leaves_costly_ones_unseen() {
     let mut scene = Scene::new(COSTLY);
     let source = scene.dispatch("source");
     scene.succeed(source);
     assert_eq!(
         scene.jobs("cheap").len(),
         1,
-        "it does not wait for the costly one"
+        "the cheap expression does not wait for the costly expression"
     );
     assert!(scene.jobs("costly").is_empty() && scene.ledger("costly").is_empty());
     let costly = key(scene.workflow, "costly");
@@ -108,14 +108,14 @@ fn the_expressions_of_one_decision_share_its_budget() {
 }
 
 #[test]
-fn an_evaluation_counts_only_if_what_it_read_is_unchanged() {
+fn an_evaluation_is_used_only_if_its_inputs_are_unchanged() {
     let mut scene = Scene::new(COSTLY);
     let source = scene.dispatch("source");
     scene.succeed(source);
     let cheap = scene.consider_by("costly", Evaluate::CHEAP);
     assert!(is_unevaluated(cheap));
     let done = scene.evaluated("costly");
-    // It reads neither the bystander nor what is running of its own workflow.
+    // The expression reads neither the bystander nor running jobs of its own workflow.
     let bystander = scene.dispatch("bystander");
     scene.test.claim(bystander, scene.runner).unwrap();
     let again = scene.dispatch("source");
@@ -126,11 +126,11 @@ fn an_evaluation_counts_only_if_what_it_read_is_unchanged() {
     assert!(is_unevaluated(
         scene.consider_by("costly", Evaluate::Done(done.clone()))
     ));
-    // The third time inside.
+    // The third attempt is evaluated inside of the committer.
     let (Considered::Settled(Some(_)), _) = scene.consider_by("costly", Evaluate::HERE) else {
-        panic!("it is true");
+        panic!("the expression is true");
     };
-    // Nothing is unseen any more, whatever was read.
+    // All successes were considered, so the evaluation does not matter.
     let over = scene.consider_by("costly", Evaluate::Done(done));
     assert_eq!(over, (Considered::Settled(None), 0));
 }
@@ -150,7 +150,7 @@ fn an_evaluation_outside_the_committer_gives_the_same_result() {
         let bystander = scene.dispatch("bystander");
         scene.test.claim(bystander, scene.runner).unwrap();
         let (Considered::Settled(Some(made)), _) = scene.consider_by("costly", evaluate) else {
-            panic!("what it read is unchanged");
+            panic!("the inputs are unchanged");
         };
         assert_eq!(scene.jobs("costly"), [made]);
         (scene.ledger("costly"), scene.test.world.job(made).cloned())
@@ -159,13 +159,13 @@ fn an_evaluation_outside_the_committer_gives_the_same_result() {
 }
 
 #[test]
-fn a_claim_evaluates_a_costly_expression_elsewhere() {
+fn a_costly_expression_is_evaluated_outside_of_the_committer_at_a_claim() {
     let mut scene = Scene::new(COSTLY);
     let source = scene.dispatch("source");
     scene.succeed(source);
     let job = scene.consider("costly").unwrap();
     let ClaimOutcome::Unevaluated = scene.claim_by(job, Evaluate::CHEAP) else {
-        panic!("it costs too much");
+        panic!("the expression costs too much");
     };
     let histories = scene
         .claim_of(job, Evaluate::CHEAP)
@@ -185,7 +185,7 @@ fn a_claim_evaluates_a_costly_expression_elsewhere() {
     );
     let done = scene.evaluated_claim(job);
     let ClaimOutcome::Claimed(claimed) = scene.claim_by(job, done) else {
-        panic!("what it read is unchanged");
+        panic!("the inputs are unchanged");
     };
     let context = &claimed.job.state.run().unwrap().context;
     let jobs: Vec<&str> = context.scans["source"]
@@ -204,7 +204,7 @@ fn a_claim_is_finally_evaluated_inside_the_committer() {
     scene.succeed(source);
     let job = scene.consider("costly").unwrap();
     let ClaimOutcome::Claimed(claimed) = scene.claim_by(job, Evaluate::HERE) else {
-        panic!("it is evaluated whatever it costs");
+        panic!("the expression was not evaluated");
     };
     assert_eq!(claimed.job.id, job);
 }

@@ -1,4 +1,4 @@
-//! Scans that are renamed: they go on where they stood under their old name.
+//! Renamed scans, which continue with the results of their old names.
 
 use super::*;
 use crate::decide::{EndJob, Loss, Suspend};
@@ -26,10 +26,10 @@ scans:
     steps: [{run: x}]
 ";
 
-/// The chain with `resolve` and `nightly` under other names, and what each says of the old one.
-fn renamed(says: bool) -> String {
+/// The chain with new names for `resolve` and `nightly`. With `declares`, both declare their former names.
+fn renamed(declares: bool) -> String {
     let from = |name: &str| {
-        if says {
+        if declares {
             format!("renamed_from: {name}\n    ")
         } else {
             String::new()
@@ -49,7 +49,7 @@ fn renamed(says: bool) -> String {
 }
 
 impl Scene {
-    /// Lets everything run that waits, oldest first.
+    /// Runs all waiting jobs, oldest first.
     fn run_all(&mut self) {
         loop {
             let next = self.test.world.jobs().next().map(|job| job.id);
@@ -62,7 +62,7 @@ impl Scene {
         self.test.push("loop", &renamed(true));
     }
 
-    /// The context of a new job of `probe`, and the job.
+    /// The context of a new job of `probe`.
     fn probe(&mut self) -> workflow::Context {
         let probe = self.dispatch("probe");
         self.test.claim(probe, self.runner).unwrap();
@@ -72,7 +72,7 @@ impl Scene {
 }
 
 #[test]
-fn a_scan_without_an_ended_job_is_found_by_its_old_name() {
+fn a_renamed_scan_without_finished_jobs_is_found_by_its_old_name() {
     let mut scene = Scene::new(CHAIN);
     scene.rename();
     let [old, new] = ["resolve", "lookup"].map(|name| key(scene.workflow, name));
@@ -81,29 +81,30 @@ fn a_scan_without_an_ended_job_is_found_by_its_old_name() {
 
 #[test]
 fn a_scan_keeps_its_results_only_if_it_declares_its_former_name() {
-    for says in [true, false] {
+    for declares in [true, false] {
         let mut scene = Scene::new(CHAIN);
         let hosts = scene.dispatch("hosts");
         scene.run_all();
         let checked_before = scene.ledger("reader").len();
-        scene.test.push("loop", &renamed(says));
+        scene.test.push("loop", &renamed(declares));
         let seen = scene.probe().scans["lookup"].clone();
         let read = (seen.size, seen.jobs.len(), seen.successes);
-        assert_eq!(read, if says { (1, 1, 1) } else { (0, 0, 0) });
-        assert_eq!(seen.newest_success_ids.len(), usize::from(says));
+        assert_eq!(read, if declares { (1, 1, 1) } else { (0, 0, 0) });
+        assert_eq!(seen.newest_success_ids.len(), usize::from(declares));
         let (old, new) = (
             key(scene.workflow, "resolve"),
             key(scene.workflow, "lookup"),
         );
-        let heir = says.then(|| new.clone());
+        let heir = declares.then(|| new.clone());
         assert_eq!(scene.test.world.heir(&old), heir);
-        if !says {
+        if !declares {
             continue;
         }
         let head = scene.test.world.head(&new).unwrap();
-        assert_eq!(head.totals.jobs(), 0, "its jobs stay under the old name");
+        assert_eq!(head.totals.jobs(), 0, "its jobs keep the old name");
         assert_eq!(scene.test.world.head(&old).unwrap().totals.jobs(), 1);
-        // What was seen is not looked at again, and nothing is new to who has processed it.
+        // Successes that were considered under the old name are not considered again, and processed results are not
+        // new.
         assert_eq!(scene.consider("lookup"), None);
         assert_eq!(scene.consider("report"), None);
         assert_eq!(scene.consider("reader"), None);
@@ -124,7 +125,7 @@ fn a_scan_keeps_its_results_only_if_it_declares_its_former_name() {
 }
 
 #[test]
-fn a_success_that_the_old_name_has_not_seen_is_evaluated_for_the_new_one() {
+fn a_success_not_considered_under_the_old_name_is_evaluated_for_the_new_name() {
     let mut scene = Scene::new(CHAIN);
     let hosts = scene.dispatch("hosts");
     scene.test.may_make_jobs = false;
@@ -137,7 +138,7 @@ fn a_success_that_the_old_name_has_not_seen_is_evaluated_for_the_new_one() {
 }
 
 #[test]
-fn a_job_that_ends_under_the_old_name_is_a_result_of_the_new_one() {
+fn a_job_that_ends_under_the_old_name_is_a_result_of_the_new_name() {
     let mut scene = Scene::new(CHAIN);
     let hosts = scene.dispatch("hosts");
     scene.succeed(hosts);
@@ -155,14 +156,14 @@ fn a_job_that_ends_under_the_old_name_is_a_result_of_the_new_one() {
             job: running
         }
     );
-    // The success of `hosts` waited for the job, and is newer than its claim.
+    // The success of `hosts` was waiting for the job, and is newer than its claim.
     assert_eq!(scene.jobs("lookup").len(), 1);
     let after = scene.probe().scans["lookup"].clone();
     assert_eq!((after.size, after.successes), (2, 1));
 }
 
 #[test]
-fn a_schedule_goes_on_where_the_old_name_stood() {
+fn a_renamed_schedule_continues_at_the_cursor_of_the_old_name() {
     let mut scene = Scene::new(CHAIN);
     scene.pass(40);
     scene.rename();
@@ -178,7 +179,7 @@ fn a_schedule_goes_on_where_the_old_name_stood() {
             "again:\n    renamed_from: hourly",
         ),
     );
-    assert_eq!(scene.fire("again"), None, "a slot is looked at once");
+    assert_eq!(scene.fire("again"), None, "a slot is checked once");
 }
 
 #[test]
@@ -206,11 +207,11 @@ fn a_suspended_scan_stays_suspended_under_its_new_name() {
         .push("loop", &format!("{}# changed\n", renamed(true)));
     assert!(
         scene.test.world.suspension(&hourly).is_none(),
-        "it is taken over once"
+        "the suspension is taken over once"
     );
 }
 
-/// A scan that is renamed and renamed back has one past.
+/// A scan that is renamed and renamed back keeps all results.
 #[test]
 fn a_former_name_that_is_used_again_takes_over_both_results() {
     let mut scene = Scene::new(CHAIN);

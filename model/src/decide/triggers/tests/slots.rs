@@ -21,13 +21,13 @@ fn a_slot_makes_one_job_and_moves_the_cursor() {
         scene.test.world.job(job).unwrap().reason,
         Reason::SlotDue { slot }
     );
-    assert_eq!(scene.fire("hosts"), None, "a slot is looked at once");
+    assert_eq!(scene.fire("hosts"), None, "a slot is checked once");
     assert_eq!(next(&scene), Some(at("2026-11-21T12:00:00Z")));
     assert!(scene.test.world.due(scene.test.now).is_empty());
 }
 
 #[test]
-fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
+fn a_slot_during_an_unfinished_job_makes_no_job_and_repeats_are_counted() {
     let mut scene = Scene::new(LOOP);
     let running = scene.dispatch("hosts");
     for _ in 0..4 {
@@ -55,7 +55,7 @@ fn a_slot_that_finds_a_job_makes_none_and_repeats_are_counted() {
 }
 
 #[test]
-fn slots_that_passed_while_nothing_could_start_are_caught_up_as_the_scan_says() {
+fn missed_slots_are_handled_as_the_scan_declares() {
     for (slots, catch_up, made, missed) in [
         (3, "latest", 1, 2),
         (3, "none", 0, 3),
@@ -91,9 +91,9 @@ fn slots_that_passed_while_nothing_could_start_are_caught_up_as_the_scan_says() 
     }
 }
 
-/// More than are caught up with: the record of the others names the first and the last of them.
+/// There are more slots than the catch-up allows. The record of the other slots has the first and the last of them.
 #[test]
-fn the_record_of_missed_slots_says_which_they_were() {
+fn the_record_of_missed_slots_has_the_first_and_the_last_slot() {
     let cron = "cron: '0 * * * *', catch_up: all";
     let mut scene = Scene::new(&LOOP.replace("cron: '0 * * * *'", cron));
     scene.pass(30 + 14 * 60 + 10);
@@ -111,7 +111,7 @@ fn the_record_of_missed_slots_says_which_they_were() {
 }
 
 #[test]
-fn a_queued_slot_waits_for_the_job_before_it() {
+fn a_queued_slot_waits_for_the_unfinished_job() {
     let text = LOOP.replace(
         "dispatch: {}}\n    steps: [{run: x}]\n    artifacts",
         "dispatch: {}}\n    overlap: queue\n    steps: [{run: x}]\n    artifacts",
@@ -119,7 +119,10 @@ fn a_queued_slot_waits_for_the_job_before_it() {
     let mut scene = Scene::new(&text);
     let running = scene.dispatch("hosts");
     scene.pass(30 + 70);
-    assert!(scene.test.world.due(scene.test.now).is_empty(), "held up");
+    assert!(
+        scene.test.world.due(scene.test.now).is_empty(),
+        "an unfinished job prevents the slot"
+    );
     assert_eq!(scene.fire("hosts"), None);
     scene.succeed(running);
     assert_eq!(scene.test.world.due(scene.test.now).len(), 1);
@@ -161,7 +164,7 @@ fn a_newer_slot_replaces_jobs_that_were_not_dispatched() {
 }
 
 #[test]
-fn a_changed_schedule_begins_now_and_other_edits_keep_the_cursor() {
+fn a_changed_schedule_starts_now_and_other_edits_keep_the_cursor() {
     let mut scene = Scene::new(LOOP);
     scene.pass(20);
     scene.test.push("loop", &format!("{LOOP}# changed\n"));

@@ -1,4 +1,4 @@
-//! Random polls, dispatches, claims, lapses, cancels and restarts against what was promised.
+//! Random polls, dispatches, claims, expired offers, cancels and restarts, checked against the promises of the board.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,17 @@ use model::{Actor, WorkflowId};
 
 use super::*;
 
-/// Steps of one run. With the number of seeds: a second, and every branch of the board is reached hundreds of times.
+/// Steps per run. With this number of seeds the test takes a second and reaches every branch of the board hundreds of
+/// times.
 const STEPS: usize = 400;
 const SEEDS: u64 = 60;
 
-/// A runner as it really is.
+/// The real state of a runner.
 struct Simulated {
     id: RunnerId,
     capacity: u32,
     poll: Option<(Answer, u32)>,
-    /// What it has in hand, with the token of an offer or claim.
+    /// The jobs that it holds, each with the token of its offer or claim.
     hand: HashMap<JobId, PlainToken>,
     claimed: BTreeSet<JobId>,
 }
@@ -25,7 +26,7 @@ struct Simulation {
     scene: Scene,
     workflows: Vec<WorkflowId>,
     runners: Vec<Simulated>,
-    /// The offers that stood after the last look and were not given back since.
+    /// The offers after the last round, without offers that were withdrawn since.
     standing: HashMap<JobId, (PlainToken, Instant)>,
     dispatched: usize,
 }
@@ -87,7 +88,7 @@ impl Simulation {
             },
             _ => unreachable!("below the bound"),
         }
-        self.scene.look();
+        self.scene.assign();
         self.check();
     }
 
@@ -102,7 +103,7 @@ impl Simulation {
         let runner = &self.runners[at];
         let hand: Vec<JobId> = runner.hand.keys().copied().collect();
         let id = runner.id;
-        // A job it runs and does not name is lost, as the handle decides.
+        // As `Runners::poll` does: a running job that its runner does not list is lost.
         self.lose(id, &hand);
         if capacity == 0 {
             let offers = &self.scene.board.offers;
@@ -114,7 +115,7 @@ impl Simulation {
         self.runners[at].poll = Some((answer, capacity));
     }
 
-    /// Reads an answer, or loses it on the way.
+    /// Receives an answer, or loses it in transit.
     fn read(&mut self, at: usize, arrives: bool) {
         let Some((answer, _)) = &mut self.runners[at].poll else {
             return;
@@ -161,7 +162,7 @@ impl Simulation {
             return;
         };
         runner.hand.remove(&job);
-        // How it ends does not matter here, and it may have been ended by somebody else.
+        // The result of the job does not matter here, and it may already have ended.
         let loss = Loss::RunnerLost;
         drop(self.scene.lab.decide(EndJob::new(job, loss)));
     }
@@ -200,7 +201,7 @@ impl Simulation {
         self.lose(id, &[]);
     }
 
-    /// Ends what a runner should run and does not name.
+    /// Ends the running jobs of a runner that are not `named`.
     fn lose(&mut self, runner: RunnerId, named: &[JobId]) {
         let running = self.scene.lab.world.running_on(runner);
         let running: Vec<JobId> = running.map(|job| job.id).collect();
@@ -212,14 +213,14 @@ impl Simulation {
         }
     }
 
-    /// What holds after every look.
+    /// Checks the promises after every round.
     fn check(&mut self) {
         let Scene { lab, board, now } = &self.scene;
-        // No job is offered to two runners at once: an offer stands until it is over.
+        // No job is offered to two runners at once: an offer stays the same until it expires.
         for (job, (token, until)) in &self.standing {
             if *now < *until && is_claimable(&lab.world, *job) {
                 let offer = board.offers.get(job).map(|offer| &offer.token);
-                assert_eq!(offer, Some(token), "the offer of {job} was broken");
+                assert_eq!(offer, Some(token), "the offer of {job} has changed");
             }
         }
         self.standing = board
@@ -230,7 +231,7 @@ impl Simulation {
         for (job, offer) in &board.offers {
             assert!(
                 is_claimable(&lab.world, *job),
-                "{job} is offered and not scheduled"
+                "{job} is offered but not scheduled"
             );
             assert!(*now < offer.until);
         }
@@ -246,7 +247,7 @@ impl Simulation {
         }
         for job in board.offers.keys().filter_map(|job| lab.world.job(*job)) {
             let early = job.waits_for_its_time(self.scene.time());
-            assert_eq!(early, None, "a retry is offered before its time");
+            assert_eq!(early, None, "a retry is offered before it is due");
         }
         for poll in board.waiting.iter().map(|waiting| &waiting.poll) {
             let runner = lab.world.runner(poll.runner).unwrap();
@@ -267,12 +268,15 @@ impl Simulation {
                 let taken = |job| board.offers.contains_key(&job) || poll.holding.contains(&job);
                 let abilities = Abilities::of(runner);
                 let missed = next_job(&lab.world, &abilities, &Turns::default(), time, taken);
-                assert_eq!(missed, None, "a runner with room waits beside a job");
+                assert_eq!(
+                    missed, None,
+                    "a runner with a free slot waits although a job waits"
+                );
             }
         }
     }
 
-    /// From here on everybody behaves: in bounded time every job is executed.
+    /// From now on all runners behave correctly, and every job is executed within bounded time.
     fn settle(&mut self) {
         for _ in 0..self.dispatched * 12 + 50 {
             if self.scene.lab.world.jobs().next().is_none() {
@@ -287,7 +291,7 @@ impl Simulation {
                 self.complete(at);
             }
             self.pass(Duration::from_millis(600));
-            self.scene.look();
+            self.scene.assign();
             self.check();
         }
         let left: Vec<JobId> = self.scene.lab.world.jobs().map(|job| job.id).collect();
@@ -296,7 +300,7 @@ impl Simulation {
 }
 
 #[tokio::test]
-async fn whatever_happens_jobs_are_offered_once_within_capacity_and_in_the_end_executed() {
+async fn jobs_are_offered_once_within_capacity_and_finally_executed() {
     for seed in 0..SEEDS {
         let mut simulation = Simulation::new(seed);
         for _ in 0..STEPS {

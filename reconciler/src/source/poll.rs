@@ -1,4 +1,4 @@
-//! One look at a repository: fetch, read, plan, apply, record.
+//! One poll of a repository: fetch, read, plan, apply, record.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +14,17 @@ use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, T
 use crate::limits::AT_ONCE;
 use crate::source::desired::desired;
 
-/// The look failed. The error is recorded or logged, and the look is repeated.
-pub(crate) struct LookFailed;
+/// The poll failed. The error is recorded or logged, and the poll is repeated.
+pub(crate) struct PollFailed;
 
-/// Looks once. `applied` is the last tip that this process has applied completely. It is empty after a start or a
-/// failure, so that an interrupted look is completed.
-pub(crate) async fn look(
+/// Polls once. `applied` is the last tip that this process has applied completely. It is none after a start or a
+/// failure, so that the rest of an interrupted poll is applied.
+pub(crate) async fn poll(
     state: &State,
     config: &SourceConfig,
     mirror: &Mirror,
     applied: &mut Option<Tip>,
-) -> Result<(), LookFailed> {
+) -> Result<(), PollFailed> {
     configure_one(state, config)
         .await
         .map_err(|error| failed(config, &error))?;
@@ -33,20 +33,20 @@ pub(crate) async fn look(
         Err(error) => return record_failure(state, config, &error).await,
     };
     if applied.as_ref() == Some(&tip) && !is_approved(state, config) {
-        return record_look(state, config, Status::True, Reason::Fetched).await;
+        return record_poll(state, config, Status::True, Reason::Fetched).await;
     }
     *applied = None;
     let (relation, snapshot) = match read(state, config, mirror, &tip).await {
         Ok(read) => read,
         Err(message) => {
-            return record_failed_look(state, config, Reason::FetchFailed { message }).await;
+            return record_failed_poll(state, config, Reason::FetchFailed { message }).await;
         }
     };
     let warnings = snapshot.warnings.clone();
     let desired = match desired(state, config, &tip, snapshot).await {
         Ok(desired) => desired,
         Err(message) => {
-            return record_failed_look(state, config, Reason::FetchFailed { message }).await;
+            return record_failed_poll(state, config, Reason::FetchFailed { message }).await;
         }
     };
     let done = apply(state, config, &tip, relation, warnings, desired)
@@ -57,11 +57,11 @@ pub(crate) async fn look(
             *applied = Some(tip);
             Ok(())
         }
-        Applied::Partly => Err(LookFailed),
+        Applied::Partly => Err(PollFailed),
     }
 }
 
-/// Whether somebody has approved a tip that was held. Then it is read once more.
+/// True if a person has approved a held tip. Then the tip is read once more.
 fn is_approved(state: &State, config: &SourceConfig) -> bool {
     let removal = state.read(|world| world.source(&config.name)?.removal);
     removal == Some(Removal::Approved)
@@ -88,9 +88,9 @@ async fn record_failure(
     state: &State,
     config: &SourceConfig,
     error: &FetchError,
-) -> Result<(), LookFailed> {
+) -> Result<(), PollFailed> {
     if let FetchError::Empty { .. } = error {
-        return record_look(state, config, Status::True, Reason::EmptyRepository).await;
+        return record_poll(state, config, Status::True, Reason::EmptyRepository).await;
     }
     let mut message = error_chain(error);
     if let Some(hint) = error.hint(&config.access) {
@@ -102,25 +102,25 @@ async fn record_failure(
     } else {
         Reason::FetchFailed { message }
     };
-    record_failed_look(state, config, reason).await
+    record_failed_poll(state, config, reason).await
 }
 
-async fn record_failed_look(
+async fn record_failed_poll(
     state: &State,
     config: &SourceConfig,
     reason: Reason,
-) -> Result<(), LookFailed> {
+) -> Result<(), PollFailed> {
     tracing::warn!(source = %config.name, message = %reason, "the repository cannot be read");
-    record_look(state, config, Status::False, reason).await?;
-    Err(LookFailed)
+    record_poll(state, config, Status::False, reason).await?;
+    Err(PollFailed)
 }
 
-async fn record_look(
+async fn record_poll(
     state: &State,
     config: &SourceConfig,
     status: Status,
     reason: Reason,
-) -> Result<(), LookFailed> {
+) -> Result<(), PollFailed> {
     state
         .submit(RecordPoll {
             name: config.name.clone(),
@@ -131,7 +131,7 @@ async fn record_look(
         .map_err(|error| failed(config, &error))
 }
 
-/// Lets the mirror keep the commits whose files jobs need. If that fails, it is tried again after the next look.
+/// Makes the mirror keep the commits whose files jobs need. If this fails, it is retried after the next poll.
 pub(crate) async fn keep_commits(state: &State, config: &SourceConfig, mirror: &Mirror) {
     let commits = state.read(|world| world.commits_in_use(&config.name));
     let commits: BTreeSet<CommitId> = commits
@@ -146,7 +146,7 @@ pub(crate) async fn keep_commits(state: &State, config: &SourceConfig, mirror: &
     }
 }
 
-/// The tip's relation to the previous one, and its files.
+/// The tip's relation to the previous tip, and its files.
 async fn read(
     state: &State,
     config: &SourceConfig,
@@ -176,7 +176,7 @@ async fn read(
     }
 }
 
-/// Applies the plan for a tip, and records the tip last. If this is interrupted, the next look plans the rest.
+/// Applies the plan for a tip, and records the tip last. If this is interrupted, the next poll plans the rest.
 async fn apply(
     state: &State,
     config: &SourceConfig,
@@ -208,8 +208,7 @@ async fn apply(
             tracing::warn!(source = %config.name, place, problem = first.message, "a workflow file is invalid");
         }
     }
-    // They are submitted together, so that a large push shares its commits. A file that cannot be stored does not stop
-    // the others.
+    // Submit them together, so that a large push shares commits. A file that cannot be stored does not stop the other files.
     let activations = activate
         .into_iter()
         .map(|activate| make_active(state, config, activate));
@@ -261,7 +260,7 @@ async fn apply(
     Ok(Applied::Whole)
 }
 
-/// Logs why nothing of a tip is active, or that it has no workflows.
+/// Logs why the workflows of a tip are not active, or that it has no workflows.
 fn log_standing(state: &State, config: &SourceConfig) {
     let source = state.read(|world| world.source(&config.name).cloned());
     let conditions = source.iter().flat_map(|source| &source.conditions);
@@ -278,7 +277,7 @@ fn log_standing(state: &State, config: &SourceConfig) {
 
 enum Applied {
     Whole,
-    /// Some files could not be stored. The record says which and why.
+    /// Some files could not be stored. The source's record contains the first file and the error.
     Partly,
 }
 
@@ -308,7 +307,7 @@ async fn make_active(
         .map_err(|error| failed(&error))
 }
 
-fn failed(config: &SourceConfig, error: &dyn std::error::Error) -> LookFailed {
+fn failed(config: &SourceConfig, error: &dyn std::error::Error) -> PollFailed {
     tracing::warn!(source = %config.name, error = error_chain(error), "what the repository asks for cannot be applied");
-    LookFailed
+    PollFailed
 }

@@ -8,7 +8,7 @@ use crate::runner::Runner;
 /// The runner's program can put files of the repository into the folder of a job.
 pub const CHECKOUT: &str = "checkout";
 
-/// The abilities of a runner, or those that a job needs.
+/// The abilities that a runner has or a job needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Abilities {
     /// Set by the operator.

@@ -176,7 +176,7 @@ pub struct Blob {
 }
 
 impl Blob {
-    /// True once it has expired. Readers no longer get it, even if its file still exists.
+    /// True if it has expired. Readers no longer get it, even if its file still exists.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }

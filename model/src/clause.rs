@@ -96,7 +96,7 @@ impl Room {
         }
     }
 
-    /// The newest jobs that fit, and the number of the others.
+    /// The newest jobs that fit, and the number of other jobs.
     fn jobs(
         &mut self,
         read: &BTreeMap<String, BTreeSet<String>>,

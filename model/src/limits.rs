@@ -153,7 +153,7 @@ pub const STALE_FILES_BYTES: usize = 192 * 1024;
 /// Verdicts on the files of one tip, as JSON, for the same reason.
 pub const TIP_VERDICTS_BYTES: usize = 192 * 1024;
 
-/// Files left out of a job's artifacts that its record lists. The others are counted.
+/// Files left out of a job's artifacts that its record lists. Other files are counted.
 pub const LEFT_OUT_FILES: usize = 20;
 
 /// Longest name of such a file in the record, and longest reason.
@@ -168,7 +168,7 @@ pub const STEP_ERRORS_BYTES: usize = 64 * 1024;
 /// The most steps of a job whose definition cannot be read.
 pub const MOST_STEPS: usize = 1000;
 
-/// The most artifacts of such a job.
+/// The most artifacts of a job whose definition cannot be read.
 pub const UNDECLARED_ARTIFACTS: usize = 100;
 
 /// Longest content digest of an artifact: `sha256:` and 64 digits, with space for a longer algorithm.
@@ -296,7 +296,7 @@ pub const AUDIT_ACTIONS: usize = 50;
 /// Characters of a text in the audit log. The names and paths of daily use are shorter.
 pub const AUDIT_TEXT_CHARS: usize = 200;
 
-/// Jobs that are listed in the reason of a waiting job; the others are counted.
+/// Jobs that are listed in the reason of a waiting job; other jobs are counted.
 pub const NAMED_JOBS: usize = 3;
 
 /// Scans of older jobs that are listed in this reason.

@@ -415,7 +415,7 @@ fn refuse_same(from: &BlobPath, to: &BlobPath) -> Result<(), BlobError> {
     }
     Err(BlobError::refused(Refusal::InvalidField {
         field: "to",
-        problem: "is the path that it has already".to_owned(),
+        problem: "is already the path of the blob".to_owned(),
     }))
 }
 

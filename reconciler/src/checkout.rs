@@ -196,7 +196,7 @@ impl SourceFiles {
     }
 }
 
-/// Sends what `write` writes, and how the writing ended. A receiver that is gone or stuck gets no end, so that it knows
+/// Sends the output of `write`, and then its end or its error. A receiver that is gone or stuck gets no end, so that it knows
 /// that the stream is incomplete.
 fn send_all<'a>(
     pieces: Pieces<'a>,

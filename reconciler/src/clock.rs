@@ -133,7 +133,7 @@ impl ClockWatch {
             .state
             .read(|world| world.is_noted(self.clock.now(), self.time(world)));
         if !is_noted {
-            let problem = "a jump of the clock cannot be noted: after a crash now, ends of jobs and tokens may be off by it";
+            let problem = "a jump of the clock cannot be recorded: after a crash, expiry times of jobs and tokens may be wrong";
             self.store(NoteClocks, problem).await;
         }
     }
@@ -141,7 +141,7 @@ impl ClockWatch {
     /// Moves the expiry times at once, so that the next process does not need the record of a jump.
     pub(crate) async fn follow_at_once(&self) {
         let by = self.clock.now() - self.state.read(|world| self.time(world));
-        let problem = "the ends of tokens and jobs cannot follow the clock";
+        let problem = "the expiry times of tokens and jobs cannot follow the clock";
         if by.abs() >= CLOCK_LAG && !self.store(FollowClock, problem).await {
             return;
         }
@@ -167,19 +167,22 @@ impl ClockWatch {
             .await;
         if let Some((holder, error)) = failed.first() {
             let records = failed.len();
-            tracing::warn!(records, first = ?holder, %error, "ends that followed the clock are not stored; this is tried again");
+            tracing::warn!(records, first = ?holder, %error, "expiry times that followed the clock are not stored; this is retried");
             self.jumps().rests_until = Some(Instant::now() + DEADLINE_CHECK);
             return;
         }
-        self.store(ForgetClocks, "the note of a jump of the clock stays")
-            .await;
+        self.store(
+            ForgetClocks,
+            "the record of a jump of the clock cannot be removed",
+        )
+        .await;
     }
 
     /// Stores a record of the clock. False if that fails; the next attempt comes after a pause.
     async fn store(&self, command: impl Command<Answer = ()>, problem: &str) -> bool {
         let stored = self.state.submit(command).await;
         if let Err(error) = &stored {
-            tracing::warn!(%error, "{problem}; this is tried again");
+            tracing::warn!(%error, "{problem}; this is retried");
             self.jumps().rests_until = Some(Instant::now() + DEADLINE_CHECK);
         }
         stored.is_ok()

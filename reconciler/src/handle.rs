@@ -145,7 +145,7 @@ impl Handle {
         self.state.read(|world| self.time(world))
     }
 
-    /// Converts such a time to the wall clock.
+    /// Converts an expiry time to the wall clock.
     pub fn by_the_clock(&self, end: Timestamp) -> Timestamp {
         end + (self.now() - self.steady())
     }

@@ -11,7 +11,7 @@ use crate::handle::Handle;
 static ROOM: Semaphore = Semaphore::const_new(1);
 
 /// Replaces a text in which secrets cannot be searched.
-const HIDDEN: &str = "the error is not shown, because the job's secrets cannot be looked for in it";
+const HIDDEN: &str = "the error is not shown, because it cannot be searched for the job's secrets";
 
 impl Handle {
     /// Hides the job's secrets in the errors of its steps and in further `texts`. Without texts it does nothing.

@@ -66,11 +66,11 @@ pub(crate) fn log_sealed_secrets(handle: &Handle) {
             match settings.secret_keys {
                 None => tracing::warn!(
                     %project, secrets, %key,
-                    "secrets cannot be opened, because `--secret-key-file` is not given; jobs that name them fail"
+                    "secrets cannot be opened, because `--secret-key-file` is not given; jobs that use them fail"
                 ),
                 Some(_) => tracing::error!(
                     %project, secrets, %key,
-                    "secrets are sealed with another key, which the daemon does not have; jobs that name them fail; \
+                    "secrets are sealed with another key, which the daemon does not have; jobs that use them fail; \
                      name the file of that key with `--old-secret-key-file`"
                 ),
             }

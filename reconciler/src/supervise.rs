@@ -23,11 +23,7 @@ pub(crate) async fn supervise<T: Future<Output = ()>>(task: String, mut begin: i
         if began.elapsed() > LAST_RESTART {
             pause = FIRST_RESTART;
         }
-        tracing::error!(
-            task,
-            ?pause,
-            "a task panicked and begins again after a pause"
-        );
+        tracing::error!(task, ?pause, "a task panicked and restarts after a pause");
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(LAST_RESTART);
     }

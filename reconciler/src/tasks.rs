@@ -135,7 +135,7 @@ fn if_possible(done: Result<(), impl Into<PayloadError>>) -> Result<(), PayloadE
             )
             | PayloadError::Write(WriteError::DiskFull)),
         ) => {
-            tracing::error!(%error, "starting with what was configured before");
+            tracing::error!(%error, "starting with the earlier configuration");
             Ok(())
         }
         done => done,

@@ -265,7 +265,7 @@ impl Handle {
             Ok(handle.state().cut_ended_log(cut).await?)
         };
         if let Err(error) = self.with_removal_lock(noting).await {
-            tracing::warn!(job = %id, %error, "the record of a job cannot say that its log is cut");
+            tracing::warn!(job = %id, %error, "the cut log of a job cannot be recorded");
         }
     }
 

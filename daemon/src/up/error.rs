@@ -28,7 +28,7 @@ pub(crate) enum UpError {
     },
     #[error("`{command}` failed: {stderr}")]
     Git { command: String, stderr: String },
-    #[error("the repository {} has SHA-256 object names, and only those of SHA-1 are read", path.display())]
+    #[error("the repository {} has SHA-256 object names, and only SHA-1 is supported", path.display())]
     Sha256 { path: PathBuf },
     #[error("cannot prepare the runner")]
     Prepare(#[from] state::SubmitError),

@@ -177,7 +177,7 @@ fn cut(message: String) -> String {
     message.chars().take(MESSAGE_CHARS).collect()
 }
 
-/// Keeps the first files of all artifacts together, and counts the others.
+/// Keeps the first files of all artifacts together, and counts the other files.
 fn bounded(mut left_out: BTreeMap<String, LeftOut>) -> BTreeMap<String, LeftOut> {
     let mut room = LEFT_OUT_FILES;
     for LeftOut { files, more } in left_out.values_mut() {

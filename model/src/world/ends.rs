@@ -45,7 +45,7 @@ impl World {
     }
 
     /// Call this when all live records are loaded, with the wall clock and the clocks that set their expiry times.
-    /// Expiry times of known clocks are moved to the world's time. The others do not move until they are set again.
+    /// Expiry times of known clocks are moved to the world's time. Other times do not move until they are set again.
     pub fn finish_loading(&mut self, now: Timestamp, mut set_by: HashMap<Holder, u64>) {
         if let Some(clocks) = self.ends.noted.clone() {
             let continued = clocks.continued_by(now);

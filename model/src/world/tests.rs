@@ -1,4 +1,4 @@
-//! The records that the world keeps, and those that it removes.
+//! The records that the world keeps, and the records that it removes.
 
 use serde_json::json;
 

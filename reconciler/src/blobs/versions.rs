@@ -35,7 +35,7 @@ impl Blobs {
         let path = version_path(blob, self.shared.clock.now()).map_err(|error| {
             BlobError::refused(Refusal::InvalidField {
                 field: "path",
-                problem: format!("leaves no room for the path of a version: that one {error}"),
+                problem: format!("leaves no space for the path of a version, which {error}"),
             })
         })?;
         let state = &self.state;

@@ -32,7 +32,7 @@ pub(crate) enum FetchError {
     /// Git refuses the repository of another user, because its configuration could run programs.
     #[error("the repository {location} belongs to another user")]
     ForeignOwner { location: Location },
-    #[error("the repository {location} has SHA-256 object names, and only those of SHA-1 are read")]
+    #[error("the repository {location} has SHA-256 object names, and only SHA-1 is supported")]
     Sha256 { location: Location },
     /// Neither libgit2 nor an older `git` can read it.
     #[error(
@@ -70,7 +70,7 @@ pub(crate) enum FetchError {
         #[source]
         source: Box<TokenError>,
     },
-    #[error("the certificates to believe are missing")]
+    #[error("cannot use the configured certificates")]
     CaFile {
         #[source]
         source: CaFileError,
@@ -148,8 +148,8 @@ impl FetchError {
                 None => "check the location of the source",
                 Some(from) => {
                     return Some(format!(
-                        "check the location of the source, and that the token of {from} may read it: some hosts deny \
-                         that there is what a token may not read"
+                        "check the location of the source, and that the token of {from} may read it: some hosts report a \
+                         repository as missing if the token may not read it"
                     ));
                 }
             },
@@ -183,7 +183,7 @@ impl FetchError {
             FetchError::AccessDenied { location, .. } => match (token, is_ssh(location)) {
                 (Some(from), _) => {
                     return Some(format!(
-                        "they were the token of {from}: put one there that may read the repository; it is read again at \
+                        "they are from {from}: put a token there that may read the repository; it is read again at \
                          the next attempt"
                     ));
                 }
@@ -195,11 +195,11 @@ impl FetchError {
             FetchError::UnknownHost { location, .. } => match (&access.ca_file, is_ssh(location)) {
                 (_, true) => "compare the host's key with its owner and put it into known_hosts",
                 (None, false) => {
-                    "if its certificate is signed by your own authority, name that one's certificate with `ca_file`"
+                    "if its certificate is signed by your own authority, name the authority's certificate with `ca_file`"
                 }
                 (Some(path), false) => {
                     return Some(format!(
-                        "put the certificate of the authority that signed the host's one into ca_file {}",
+                        "put the certificate of the authority that signed the host's certificate into ca_file {}",
                         path.display()
                     ));
                 }

@@ -14,7 +14,7 @@ pub(super) const PACKS: usize = 100;
 /// far above that of a workflow file, so blobs that are left out are not needed.
 pub(super) const COPIED_BLOB_BYTES: usize = 16 * 1024 * 1024;
 
-/// A copy of up to so many objects stays on the calling thread, because starting threads takes longer than packing a
+/// A copy of up to this many objects stays on the calling thread, because starting threads takes longer than packing a
 /// small push.
 pub(super) const SINGLE_THREADED_OBJECTS: usize = 1_000;
 

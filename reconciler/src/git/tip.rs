@@ -4,7 +4,7 @@ use git2::Repository;
 
 use super::{CommitId, limits};
 
-/// The newest commit of a source. Each text is one bounded line without control characters, whatever the author wrote.
+/// The newest commit of a source. Each text is one bounded line without control characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tip {
     pub(crate) commit: CommitId,

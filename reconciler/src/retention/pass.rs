@@ -220,7 +220,7 @@ impl Pass {
         let id = job.id;
         let record = match handle.state().job(id).await {
             Err(error @ ReadError::Damaged { .. }) => {
-                tracing::error!(job = %id, %error, "a job that should go cannot be read and stays");
+                tracing::error!(job = %id, %error, "a job that should be removed cannot be read and stays");
                 of_scan.report.unreadable += 1;
                 of_scan.stays(job, end);
                 return Ok(());

@@ -308,6 +308,6 @@ async fn make_active(
 }
 
 fn failed(config: &SourceConfig, error: &dyn std::error::Error) -> PollFailed {
-    tracing::warn!(source = %config.name, error = error_chain(error), "what the repository asks for cannot be applied");
+    tracing::warn!(source = %config.name, error = error_chain(error), "the changes of the repository cannot be applied");
     PollFailed
 }

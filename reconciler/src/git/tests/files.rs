@@ -1,4 +1,4 @@
-//! The files of a commit: the list, the tar, and what is refused.
+//! The files of a commit: the list, the tar, and the refusals.
 
 use std::collections::BTreeSet;
 use std::fs;

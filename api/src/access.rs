@@ -22,10 +22,10 @@ use crate::service::{Head, Service};
 use crate::session;
 use crate::visible::Visible;
 
-/// The path of links to blobs, before their secrets.
+/// The path of links to blobs, without the secret that follows.
 pub(crate) const LINKED_BLOBS: &str = "/v0/linked-blobs/";
 
-/// The path of links that sign a browser in, before their secrets.
+/// The path of sign-in links for browsers, without the secret that follows.
 pub(crate) const SIGN_IN_LINKS: &str = "/login/";
 
 /// The caller of a request, with the route that the caller may use.
@@ -118,7 +118,7 @@ pub(crate) async fn authenticate(
 enum Credentials {
     /// A personal access token.
     Token,
-    /// The cookie of a session. A token in addition to it is refused. Without the cookie, a token is ignored.
+    /// The cookie of a session. With a cookie, an additional token is refused. Without a cookie, a token is ignored.
     Session,
     Either,
 }
@@ -188,7 +188,7 @@ fn user(
     Ok(Visible::new(&handle, &service.events, (principal, rights)))
 }
 
-/// The browser that is signed in with the session that the request names.
+/// The signed-in browser of the session in the request.
 pub(crate) fn signed_in(
     handle: &Handle,
     headers: &HeaderMap,
@@ -217,7 +217,7 @@ fn valid(
     handle: &Handle,
     find: impl FnOnce(&World) -> Option<Principal>,
 ) -> Result<(Principal, Rights), Failure> {
-    // In one read: the end of a token moves together with the time that it is compared with.
+    // Read both at once: a token's time of expiry and the steady time that it is compared with change together.
     let found = handle.state().read(|world| {
         let principal = find(world)?;
         let rights = principal.rights(world, handle.time(world))?;
@@ -226,7 +226,7 @@ fn valid(
     found.ok_or_else(unauthorized)
 }
 
-/// What the audit log says of the request, if it changes something.
+/// The line of the audit log for a request that changes something.
 pub(crate) fn audit_entry(principal: &Principal, arrival: &Arrival, query: &str) -> AuditEntry {
     let path = match query {
         "" => arrival.path.clone(),
@@ -245,8 +245,8 @@ pub(crate) fn audit_entry(principal: &Principal, arrival: &Arrival, query: &str)
     }
 }
 
-/// Counts an invalid credential of a person, for the audit log. A session that has ended does not count: pages that stay
-/// open send it. Neither do the credentials of runners and workers.
+/// Counts an invalid credential of a person, for the audit log. An ended session does not count, because open pages still send
+/// it. Credentials of runners and workers do not count either.
 pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
     let entry = AuditEntry {
         actor: None,
@@ -260,7 +260,7 @@ pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
         .note_refused(arrival.peer.network(), entry);
 }
 
-/// A link is valid while its token may do the same.
+/// Finds a link. It is valid only while the token that made it may do the same.
 fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Option<Linked> {
     let handle = &service.handle;
     let secret = PlainToken::parse(TokenKind::BlobLink, secret).ok()?.hash();
@@ -275,7 +275,7 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         let may = link.use_for == use_for && rights.may(use_for.scope(), link.project);
         may.then(|| (link.clone(), principal, rights))
     })?;
-    // The path has the secret of the link; its id says which one it is.
+    // The path contains the secret of the link, so log the link's id instead.
     let arrival = Arrival {
         path: format!("{LINKED_BLOBS}{}", link.id),
         ..Arrival::clone(&head.arrival)

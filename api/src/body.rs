@@ -29,7 +29,7 @@ pub(crate) struct Body {
     expected: usize,
     read: u64,
     waited: Duration,
-    /// Its share of [`ROOM`].
+    /// The part of [`ROOM`] that this body takes.
     room: Option<SemaphorePermit<'static>>,
 }
 
@@ -91,7 +91,7 @@ impl Body {
         }
     }
 
-    /// The next piece, with room for the whole body so far.
+    /// The next piece. Reserves room for the whole body so far.
     async fn next_kept(&mut self) -> Result<Option<Bytes>, Failure> {
         let piece = self.next().await?;
         let taken = self.room.as_ref().map_or(0, SemaphorePermit::num_permits);
@@ -151,7 +151,7 @@ impl Body {
     }
 }
 
-/// Reads a JSON object. `serde` alone would also take a list of the members, in an order that is not documented.
+/// Reads a JSON object. `serde` alone would also accept a list of the members in their order, which is not documented.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     if is_list(bytes) {
         return Err(Failure::invalid("body", "must be an object"));
@@ -184,7 +184,7 @@ pub(crate) fn is_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// How long to wait for the next piece, after `read` bytes for which the reader has waited `waited`.
+/// How long to wait for the next piece, after `read` bytes and a total wait of `waited`.
 fn patience(read: u64, waited: Duration) -> Duration {
     let owed = BODY_PIECE + Duration::from_secs(read / BODY_RATE);
     owed.saturating_sub(waited).min(BODY_PIECE)
@@ -207,7 +207,7 @@ mod tests {
     /// Tests of large bodies run one after the other, because they share one room.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
-    /// Reads a body whose pieces arrive with this pause between them.
+    /// Reads a body whose pieces arrive with a pause between them.
     async fn arrives(pieces: usize, bytes: usize, pause: Duration) -> Result<usize, ErrorCode> {
         let _turn = ONE_AT_A_TIME.lock().await;
         let pieces = stream::iter(0..pieces).then(move |_| async move {
@@ -231,12 +231,12 @@ mod tests {
         assert_eq!(
             arrives(200, 2_048, seconds(1)).await,
             Ok(409_600),
-            "a slow link"
+            "a slow connection"
         );
     }
 
     #[tokio::test]
-    async fn a_body_is_counted_whatever_it_says_about_its_length() {
+    async fn the_bytes_of_a_body_are_counted_even_if_its_header_has_another_length() {
         assert_eq!(
             arrives(2, 600 * 1024, Duration::ZERO).await,
             Err(ErrorCode::BodyTooLarge)

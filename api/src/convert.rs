@@ -96,7 +96,7 @@ pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Toke
     }
 }
 
-/// A runner. The jobs in its slots that are over are added later.
+/// A runner. Finished jobs that still take its slots are added later.
 pub(crate) fn runner(
     seen: Seen<'_>,
     runner: &Runner,

@@ -25,7 +25,7 @@ pub(crate) use self::hub::{Hub, TooManyListeners};
 pub(crate) struct Wanted {
     /// Who listens. Events that the listener may not see are left out.
     pub(crate) principal: Arc<Principal>,
-    /// The only project whose events the listener can get, if there is one. It counts in the share of that project.
+    /// The only project whose events the listener can get, if there is one. The listener counts towards that project's limit.
     pub(crate) only_project: Option<ProjectId>,
     pub(crate) project: Option<ProjectId>,
     pub(crate) workflow: Option<WorkflowId>,
@@ -37,12 +37,12 @@ pub(crate) struct Wanted {
 pub(crate) enum Form {
     /// The objects that have changed, as in `/v0`.
     Whole,
-    /// The topics of the pages that show it, and nothing else.
+    /// Only the topics of the pages that show the changed objects.
     Topics,
 }
 
 impl Wanted {
-    /// The listener's events among these. Its rights are read only if there are events about what it asked for.
+    /// The events that this listener gets. Reads the listener's rights only if an event matches the filter.
     fn take<'e, 'c>(
         &self,
         events: &'e [Event<'c>],
@@ -80,9 +80,9 @@ pub(crate) struct Batch {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Everything after this commit comes.
+    /// All events after this commit follow.
     From(Seq),
-    /// The requested commits are no longer available. Everything after this commit comes.
+    /// The requested commits are no longer available. All events after this commit follow.
     Resync(Seq),
 }
 
@@ -113,7 +113,7 @@ impl Inbox {
     }
 }
 
-/// Why no more events come.
+/// Why a listener gets no more events.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Dropped {
     /// The listener did not keep up.
@@ -121,7 +121,7 @@ pub(crate) struct Dropped {
 }
 
 impl Listener {
-    /// The last commit, if the listener has everything up to it.
+    /// The last commit, if all its events have been taken.
     pub(crate) fn place(&self) -> Option<Seq> {
         if self.past.is_some() {
             return None;
@@ -133,7 +133,7 @@ impl Listener {
         }
     }
 
-    /// The events of the next commit that has any for this listener. Nothing is lost when the future is dropped.
+    /// The next events: those of one commit. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Batch, Dropped> {
         while let Some((commits, handle)) = &mut self.past {
             match commits.next().now_or_never() {

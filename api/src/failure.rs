@@ -1,4 +1,4 @@
-//! Failures of requests, and the problems that answer them.
+//! Failures of requests, and the problem documents that report them.
 //!
 //! A failure has a text for the caller. It may have a second text, only for the log.
 
@@ -90,7 +90,7 @@ impl Failure {
         failure
     }
 
-    /// The same text and hint as a problem of one member of the request.
+    /// The same text and hint, as a problem of one member of the request.
     pub(crate) fn of_field(self, field: &str) -> Self {
         let mut failure = Self::invalid(field, self.detail);
         failure.more.hint = self.more.hint;
@@ -101,9 +101,9 @@ impl Failure {
         &self.more.errors
     }
 
-    /// The caller makes too many requests, and may continue after `wait`.
+    /// The caller makes too many requests and must wait for `wait`.
     pub(crate) fn rate_limited(what: &str, wait: Duration) -> Self {
-        // Rounded up, so that a client does not come too early.
+        // Round up, so that the client does not retry too early.
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         Self::new(ErrorCode::RateLimited, what)
             .hint(format!("try again in {seconds} s"))
@@ -203,7 +203,7 @@ const fn status(code: ErrorCode) -> StatusCode {
     }
 }
 
-/// The answer to every bad token, whatever is wrong with it.
+/// The answer to every invalid token. It does not name the reason.
 pub(crate) fn unauthorized() -> Failure {
     Failure::new(ErrorCode::Unauthorized, "this needs a valid token")
         .hint(
@@ -212,13 +212,13 @@ pub(crate) fn unauthorized() -> Failure {
         )
 }
 
-/// The one answer to every bad link to a blob, whatever is wrong with it.
+/// The answer to every invalid link to a blob. It does not name the reason.
 pub(crate) fn no_such_link() -> Failure {
     Failure::new(
         ErrorCode::NotFound,
-        "there is no such link, or it has ended",
+        "this link does not exist or has expired",
     )
-    .hint("ask the person who gave it to you for another one")
+    .hint("ask the person who sent the link for a new link")
 }
 
 /// Shortens a caller's text, so that a message can repeat it.

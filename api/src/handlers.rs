@@ -49,12 +49,12 @@ use crate::request::Request;
 use crate::routes::{RunnerRoute, SessionRoute, UserRoute, WorkerRoute};
 use crate::visible::Visible;
 
-/// A running handler, on the heap with its own size. One future for all handlers would have the size of the largest, many
-/// kilobytes, and each held read and poll would keep them.
+/// A running handler on the heap, as large as it needs to be. One future for all handlers would have the size of the largest,
+/// many kilobytes, and each waiting read and poll would occupy them.
 pub(crate) type Answering<'a> =
     Pin<Box<dyn Future<Output = Result<Response, Failure>> + Send + 'a>>;
 
-/// Answers with what is loaded, as JSON.
+/// Answers with the loaded value, as JSON.
 macro_rules! json {
     ($loaded:expr) => {
         Box::pin(async move { Ok::<_, Failure>(reply::ok(&$loaded)) })

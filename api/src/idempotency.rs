@@ -9,7 +9,7 @@ use crate::limits::IDEMPOTENCY_KEY_BYTES;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// A command as it was sent: the client's key, if there is one, and the body that a repeat must have, too.
+/// A command as it was sent: the client's key, if there is one, and the body. A repeat must have the same body.
 pub(crate) struct Attempt {
     key: Option<String>,
     pub(crate) body: Bytes,
@@ -42,7 +42,7 @@ impl Attempt {
         let Some(key) = &self.key else {
             return Ok(None);
         };
-        // A tab is text to HTTP, but not printable.
+        // HTTP allows tabs in text, but a tab is not printable.
         let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
             let token = user.principal().token;

@@ -4,7 +4,7 @@
 //! body is read. Then an exhaustive match calls its handler. Handlers are plain async functions over domain
 //! types. This package does not know how the state is stored.
 //!
-//! The pages of the web UI are routes of the same table. They load what `/v0` answers, and the package `ui` renders it.
+//! The pages of the web UI are routes of the same table. They load the same data as `/v0`, and the package `ui` renders it.
 
 mod access;
 mod body;

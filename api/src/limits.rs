@@ -11,8 +11,7 @@ pub(crate) const CONNECTIONS: usize = 12_000;
 /// Open connections of one address of another machine: some hundred runners behind one router.
 pub(crate) const ADDRESS_CONNECTIONS: usize = 2_000;
 
-/// Refused credentials of one network: a program that repeats an old token must slow down. No token can be guessed at this
-/// rate, nor at any other.
+/// Refused credentials of one network: a program that repeats an old token must slow down. Tokens cannot be guessed at any rate.
 pub(crate) const REFUSALS: Rate = Rate {
     per_second: NonZeroU32::new(20).unwrap(),
     burst: NonZeroU32::new(100).unwrap(),
@@ -44,15 +43,15 @@ pub(crate) const BODY_WAIT: Duration = Duration::from_secs(1);
 /// Time from one piece of a body to the next, and how far a whole body may fall behind [`BODY_RATE`].
 pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 
-/// Bytes per second below which a body is refused. Every working link is faster, and sending a byte now and then cannot
-/// keep a connection.
+/// Bytes per second below which a body is refused. Every working connection is faster, and a client cannot keep a connection by
+/// sending a byte now and then.
 pub(crate) const BODY_RATE: u64 = 1024;
 
-/// How long a reader may leave a piece of an artifact or a log unread. Then the answer ends, and the reader can continue
+/// How long a reader may leave a piece of an artifact or a log unread. After that the response ends, and the reader can continue
 /// with another request.
 pub(crate) const READER_PAUSE: Duration = Duration::from_secs(120);
 
-/// How long running requests may go on after a stop signal.
+/// How long running requests may continue after a stop signal.
 pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 
 /// How long a waiting read (`wait=true`) is held: shorter than the idle time-outs of common proxies.
@@ -64,19 +63,19 @@ pub(crate) const TOKEN_CHECK: Duration = Duration::from_secs(60);
 /// Time between two comments on a quiet event stream, so that proxies keep it.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Listeners to events: some browsers, and a program for each of the jobs that run.
+/// Listeners to events: some browsers, and a program for each running job.
 pub(crate) const LISTENERS: usize = 4_000;
 
-/// Listeners that are limited to one project. They leave room for the others.
+/// Listeners that are limited to one project. The rest is left for the others.
 pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
 /// Listeners of one token: a program that opens more and more streams leaves room for the others.
 pub(crate) const TOKEN_LISTENERS: usize = LISTENERS / 4;
 
-/// How long a refused listener should wait: streams end when tabs are closed, which takes a while.
+/// How long a refused listener should wait. Streams end when tabs are closed, which takes a while.
 pub(crate) const LISTENER_WAIT: Duration = Duration::from_secs(10);
 
-/// Commits with events that wait for one listener: a page that is busy for some seconds misses none.
+/// Commits with events that wait for one listener: a page that does not read for some seconds misses none of them.
 pub(crate) const LISTENER_COMMITS: usize = 1_024;
 
 /// Time between two events of a page's stream. A page is fetched four times a second at most, so more would be useless.
@@ -85,14 +84,14 @@ pub(crate) const TOPICS_PAUSE: Duration = Duration::from_millis(250);
 /// Topics that one event of a page's stream names. If more have changed, the event says that anything may have changed.
 pub(crate) const EVENT_TOPICS: usize = 1_000;
 
-/// Shortest age at which a page with many readers is rendered again: as long as one reader waits.
+/// Shortest age at which a page with many readers is rendered again. One reader waits about as long.
 pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(250);
 
-/// Longest age at which such a page is rendered again.
+/// Longest age at which a page with many readers is rendered again.
 pub(crate) const LONGEST_RENEWAL_PAUSE: Duration = Duration::from_secs(1);
 
-/// Between these bounds a page is kept this many times as long as it took to render: all its readers together use a
-/// fiftieth of a processor.
+/// Between these bounds, a page is kept this many times as long as it took to render. All its readers together use a fiftieth of
+/// a processor.
 pub(crate) const RENEWAL_SHARE: u32 = 50;
 
 /// Pages that are rendered once for many readers.
@@ -106,10 +105,10 @@ pub(crate) const VALUE_BODY: u64 = 512 * 1024;
 /// Body of a validation: the largest workflow file, 1 MiB, which JSON escapes may make six times as long.
 pub(crate) const VALIDATE_BODY: u64 = 8 * 1024 * 1024;
 
-/// Texts that are validated at once. Each may take a thread for a second.
+/// Texts that are validated at once. Each may occupy a thread for a second.
 pub(crate) const VALIDATED_AT_ONCE: usize = 2;
 
-/// Secrets whose masking is checked at once. A value of 64 KiB takes a thread and ninety megabytes for a moment.
+/// Secrets whose masking is checked at once. A value of 64 KiB occupies a thread and ninety megabytes for a moment.
 pub(crate) const MASKING_AT_ONCE: usize = 1;
 
 /// Longest name of a file that is validated. Every diagnostic repeats it.
@@ -118,7 +117,7 @@ pub(crate) const VALIDATED_FILE_CHARS: usize = 200;
 /// Body of a poll, which names every job of the runner.
 pub(crate) const POLL_BODY: u64 = 256 * 1024;
 
-/// Body of a dispatch: 20 inputs of 65,535 characters of up to four bytes, escaped.
+/// Body of a dispatch: 20 inputs of 65,535 characters, each up to four bytes and escaped.
 pub(crate) const DISPATCH_BODY: u64 = 16 * 1024 * 1024;
 
 /// Body of a batch of log records: runners send up to 1 MiB of text, which JSON escapes may make six times as long.
@@ -128,7 +127,7 @@ pub(crate) const REPORT_BODY: u64 = 4 * 1024 * 1024;
 
 pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 
-/// A blob: the largest image or dump that somebody keeps.
+/// A blob: larger than any image or dump that people keep.
 pub(crate) const BLOB_BODY: u64 = 64 * 1024 * 1024 * 1024;
 
 /// Items of one page: the maximum, and the default.
@@ -138,36 +137,36 @@ pub(crate) const DEFAULT_PAGE: usize = 50;
 /// Lines of one page of a scan's history: enough for a chart of some weeks, and about a quarter of a megabyte.
 pub(crate) const HISTORY_PAGE: usize = 1_000;
 
-/// Newest finished jobs among which a part of an id is searched: some pages of a list. The search reads their lines, not
+/// Newest finished jobs that are searched for a part of an id: some pages of a list. The search reads their history lines, not
 /// their records.
 pub(crate) const NAMED_JOBS: usize = 1_000;
 
-/// Jobs that an answer lists when several ids have the given part.
+/// Jobs that an answer lists when several ids contain the given part.
 pub(crate) const CANDIDATES: usize = 10;
 
-/// Files of one page of an artifact. Each page reads the directory of the zip again, so a program that wants all needs large
-/// pages.
+/// Files on one page of an artifact. Each page reads the directory of the zip again, so a program that reads all files needs
+/// large pages.
 pub(crate) const ENTRIES_PAGE: usize = 10_000;
 
-/// Matches of one page of a search in a log. Each page reads the whole log again for its count, so a program that wants all
-/// needs large pages.
+/// Matches on one page of a search in a log. Each page reads the whole log again for the count, so a program that reads all
+/// matches needs large pages.
 pub(crate) const SEARCH_PAGE: usize = 10_000;
 
-/// Logs that are searched at once. Each search takes a thread, and the other reads need some, too.
+/// Logs that are searched at once. Each search occupies a thread, and other reads need threads, too.
 pub(crate) const SEARCHED_AT_ONCE: usize = 4;
 
 pub(crate) const SEARCHED_OF_TOKEN: usize = 2;
 
-/// Directories of zips that are read at once. A comparison of two takes up to fifty megabytes.
+/// Directories of zips that are read at once. A comparison of two zips takes up to fifty megabytes.
 pub(crate) const ZIPS_AT_ONCE: usize = 4;
 
 pub(crate) const ZIPS_OF_TOKEN: usize = 2;
 
-/// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a list of rare jobs reads
-/// some tens more.
+/// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a filter that matches few
+/// jobs reads tens of megabytes more.
 pub(crate) const LISTS_AT_ONCE: usize = 8;
 
-/// Lists of finished jobs that one token makes at once: more would not be faster.
+/// Lists of finished jobs that one token makes at once. More would not be faster.
 pub(crate) const LISTS_OF_TOKEN: usize = 4;
 
 /// Longest text to search for in a log: a long line that somebody copied.

@@ -1,7 +1,7 @@
-//! What monitoring systems read: counters and times of the daemon, in the text format of Prometheus.
+//! The metrics of the daemon, in the text format of Prometheus.
 //!
-//! Gauges of the current state are computed on each scrape. The rest is counted as it happens: requests where they are
-//! answered, commits where they are made, and jobs by a task that follows the commits.
+//! Gauges of the current state are computed on each scrape. Everything else is counted when it happens: requests when they are
+//! answered, commits when they are made, and jobs by a task that follows the commits.
 
 mod world;
 
@@ -37,7 +37,7 @@ const SLOW: [f64; 11] = [
 
 const COMMANDS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 
-/// One for the process, because there is one sandbox.
+/// One histogram for the process, because there is one sandbox.
 static EVALUATION_SECONDS: LazyLock<Histogram> = LazyLock::new(|| Histogram::new(FAST));
 
 type Labels<const N: usize> = [(&'static str, String); N];
@@ -45,7 +45,7 @@ type Labels<const N: usize> = [(&'static str, String); N];
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     method: &'static str,
-    /// The pattern of the path, so that the number of series is bounded.
+    /// The pattern of the path. It bounds the number of series.
     route: &'static str,
     status: u16,
 }
@@ -114,7 +114,7 @@ impl Metrics {
         );
         let jobs_ended: Family<Labels<2>, Counter> =
             add(all, "jobs_ended", "Jobs that ended, by state and reason");
-        // Alerts on these see a counter rise only if it was there before.
+        // An alert notices an increase only if the counter already exists, so create these at 0.
         for (state, reason) in [
             (EndState::Failed, Reason::TimedOut),
             (EndState::Cancelled, Reason::SessionExpired),
@@ -143,7 +143,7 @@ impl Metrics {
             "Time to evaluate one expression",
             EVALUATION_SECONDS.clone(),
         );
-        // If its threads cannot be started, each evaluation says so.
+        // If its threads cannot be started, each evaluation fails with the reason.
         if let Ok(sandbox) = Sandbox::shared() {
             sandbox.observe(|took| EVALUATION_SECONDS.observe(took.as_secs_f64()));
         }
@@ -185,7 +185,7 @@ impl Metrics {
         took: Duration,
     ) {
         let labels = RequestLabels {
-            // A caller may invent methods without end.
+            // Callers can send any number of invented methods.
             method: match route {
                 NO_ROUTE => "-",
                 _ => name(method),
@@ -205,7 +205,7 @@ impl Metrics {
         room: Room,
         disk: Option<DiskBytes>,
     ) -> Result<String, fmt::Error> {
-        // Two readers at once must not mix their counts.
+        // Two concurrent scrapes must not mix their counts.
         let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         world.update(handle, room, disk);
         let mut written = String::new();
@@ -216,7 +216,7 @@ impl Metrics {
     async fn follow_jobs(&self, handle: &Handle) {
         let state = handle.state();
         loop {
-            // The world is read after the place, so it has all changes up to there.
+            // The sequence number is read before the world, so the world contains all changes up to it.
             let place = state.seq();
             let mut running: HashMap<JobId, bool> = state.read(|world| {
                 let jobs = world.jobs().map(|job| (job.id, job.state.run().is_some()));
@@ -243,7 +243,7 @@ impl Metrics {
         }
     }
 
-    /// `running` has the unfinished jobs seen so far, and whether each was running.
+    /// `running` has the unfinished jobs so far, and whether each of them runs.
     fn job_changed(&self, job: &Job, running: &mut HashMap<JobId, bool>) {
         let since_creation = |time: model::Timestamp| seconds(time - job.created_at);
         match &job.state {
@@ -264,7 +264,7 @@ impl Metrics {
             | JobState::Failed { end, .. }
             | JobState::Cancelled { end, .. }
             | JobState::Skipped { end } => {
-                // A finished job changes again when its artifacts go.
+                // A finished job changes again when its artifacts are removed.
                 if running.remove(&job.id).is_some() {
                     let labels = ended(job.state.name(), &end.reason);
                     self.jobs_ended.get_or_create(&labels).inc();
@@ -308,7 +308,7 @@ fn name(method: &http::Method) -> &'static str {
     found.unwrap_or("-")
 }
 
-/// The route of requests that have none.
+/// The label for requests without a route.
 pub(crate) const NO_ROUTE: &str = "none";
 
 fn seconds(span: chrono::TimeDelta) -> f64 {

@@ -1,4 +1,4 @@
-//! The API as a document: OpenAPI 3.1, made from the table of routes and the types of the wire.
+//! The OpenAPI 3.1 document of the API, made from the table of routes and the types of `wire`.
 
 mod bounds;
 mod page;
@@ -26,7 +26,7 @@ fn document() -> Value {
     let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for (route, operation) in operations() {
         let described = described(route, operation, &mut schemas, &problem);
-        // A rest of a path is one parameter here.
+        // In the document, the rest of a path is one parameter.
         let path = paths.entry(route.path.replace("{*", "{")).or_default();
         path.insert(route.method.as_str().to_lowercase(), described);
     }
@@ -217,7 +217,7 @@ fn content(answer: Answer, schemas: &mut SchemaGenerator) -> Value {
     }
 }
 
-/// The first segment below the version.
+/// The first segment of the path after the version.
 fn tag(route: &Route) -> &'static str {
     let below = route.path.strip_prefix("/v0").unwrap_or(route.path);
     below

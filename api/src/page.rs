@@ -1,5 +1,5 @@
-//! Pages of lists that are in memory. Items are in the order of a key, which is also the cursor, so that items added or
-//! removed between two pages move no others.
+//! Pages of lists in memory. Items are sorted by a key, which is also the cursor. So added and removed items do not move other
+//! items between pages.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl Window {
         page.end(show)
     }
 
-    /// Begins the requested page of items that come one by one, in any order.
+    /// Begins the requested page. The items are added one by one, in any order.
     pub(crate) fn begin<T>(&self) -> Cut<T> {
         Cut {
             after: self.after.clone(),
@@ -54,11 +54,11 @@ impl Window {
     }
 }
 
-/// The first items after a key, among the items that were added. No more are kept.
+/// Keeps only the first items after a key, of all items that are added.
 pub(crate) struct Cut<T> {
     after: Option<String>,
     limit: usize,
-    /// One more than the page has, if there are more.
+    /// One more than the page has, if there are more items.
     first: BTreeMap<String, T>,
 }
 

@@ -1,7 +1,7 @@
 //! The web UI: pages and forms for signed-in browsers.
 //!
-//! A page loads what `/v0` would answer the same caller, with the functions that the handlers of `/v0` use, and the package
-//! `ui` makes markup of it. A form posts to a route of its own, which does what the request of `/v0` does.
+//! A page loads the same data as `/v0` for the same caller, with the functions of the handlers of `/v0`, and the package `ui`
+//! makes markup of it. A form posts to its own route, which does the same as the request of `/v0`.
 
 mod artifacts;
 mod assets;
@@ -58,7 +58,7 @@ pub(crate) async fn show(
     };
     let same = Same::of(request, user.rights());
     let renewed = tokio::select! {
-        // Rights may go while the reader waits, also in the very moment in which the page is there.
+        // The reader may lose rights while the page is made, even in the moment in which it is ready.
         biased;
         failure = user.rights_lost() => return Err(failure),
         renewed = Box::pin(service.renewals.page(same, make)) => renewed,
@@ -146,7 +146,7 @@ pub(crate) async fn act(
         ActionRoute::CreateToken => Box::pin(tokens::create(frame, typed)),
         ActionRoute::RegenerateToken => Box::pin(tokens::regenerate(frame, typed)),
         ActionRoute::RevokeToken => Box::pin(tokens::revoke(frame)),
-        // It has answered above, as its body is a file.
+        // This route was answered above, because its body is a file.
         ActionRoute::UploadBlob => return Err(Failure::defect()),
     };
     answer.await

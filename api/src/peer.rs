@@ -1,4 +1,4 @@
-//! Where a request comes from: the connection, and what a trusted proxy says of the machine behind it.
+//! Where a request comes from: the connection, and what a trusted proxy reports about the caller.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// The caller's address, or that of the last proxy that is not trusted.
+    /// The caller's address, or the address of the last untrusted proxy.
     pub(crate) address: IpAddr,
     /// Whether the caller used TLS, with the daemon or with a trusted proxy.
     pub(crate) is_https: bool,
@@ -22,8 +22,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Headers are believed only from a trusted proxy. The caller is the last address that is not a trusted proxy's: a caller
-    /// can write whatever it wants before it.
+    /// Reads headers only from a trusted proxy. The caller is the last address that is not a trusted proxy: the caller can invent
+    /// all addresses before it.
     pub(crate) fn of(connection: Connection, headers: &HeaderMap, trusted: &[IpAddr]) -> Self {
         let direct = connection.address.to_canonical();
         let is_forwarded = [&X_FORWARDED_FOR, &X_REAL_IP, &FORWARDED, &VIA]
@@ -46,7 +46,7 @@ impl Peer {
                     .parse()
                     .map(|address: IpAddr| address.to_canonical())
             });
-        // An unreadable address ends the search, because nothing before it can be trusted.
+        // Stop at an unreadable address, because nothing before it can be trusted.
         let behind = named
             .map_while(Result::ok)
             .find(|address| !trusted.contains(address));
@@ -61,7 +61,7 @@ impl Peer {
         }
     }
 
-    /// Limits count by network.
+    /// The network of the caller, which limits count.
     pub(crate) fn network(&self) -> IpAddr {
         network(self.address)
     }
@@ -93,7 +93,7 @@ mod tests {
         );
         let seen = peer("127.0.0.1", &forged, &[]);
         assert_eq!(seen.address.to_string(), "127.0.0.1");
-        assert!(!seen.is_local, "somebody forwarded it");
+        assert!(!seen.is_local, "a forwarded request is not local");
         let seen = peer("127.0.0.1", &forged, &["127.0.0.1"]);
         assert_eq!(seen.address.to_string(), "203.0.113.9");
         assert!(!seen.is_local && !seen.is_https);

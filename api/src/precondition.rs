@@ -1,5 +1,4 @@
-//! Edits of one version: the entity tags of what people edit, and the conditions of their requests (RFC
-//! 9110, section 13).
+//! Conditional edits: the ETags of the values that people edit, and the conditions of their requests (RFC 9110, section 13).
 
 use std::collections::BTreeSet;
 
@@ -9,8 +8,8 @@ use model::decide::Precondition;
 
 use crate::failure::Failure;
 
-/// The entity tag of a version. A version is never used again, so it names one value. Which scans use the value is in
-/// the body, but is no part of what the tag stands for: nobody edits it.
+/// The ETag of a version. A version is never reused, so it names one value. The body also lists the scans that use the value; the
+/// tag does not cover them, because nobody edits the list.
 pub(crate) fn etag(version: u64) -> String {
     format!("\"{version}\"")
 }
@@ -18,7 +17,7 @@ pub(crate) fn etag(version: u64) -> String {
 /// What the request expects of the value that it edits.
 ///
 /// # Errors
-/// If a condition cannot be read, or has no meaning for an edit. To ignore it would make an edit that was not wanted.
+/// If a condition cannot be read, or has no meaning for an edit. Ignoring it could make an unwanted edit.
 pub(crate) fn precondition(headers: &HeaderMap) -> Result<Precondition, Failure> {
     match (tags(headers, IF_MATCH)?, tags(headers, IF_NONE_MATCH)?) {
         (None, None) => Ok(Precondition::Anything),
@@ -39,7 +38,7 @@ pub(crate) fn precondition(headers: &HeaderMap) -> Result<Precondition, Failure>
 enum Tags {
     /// `*`
     Any,
-    /// The versions among the strong tags. Other tags are of no version, so they match nothing.
+    /// The versions of the strong tags. Other tags belong to no version, so they match nothing.
     OneOf(BTreeSet<u64>),
 }
 

@@ -1,4 +1,4 @@
-//! How many requests one caller may make: a token bucket for each.
+//! Limits the requests of each caller with a token bucket.
 
 use std::collections::HashMap;
 use std::hash::Hash;

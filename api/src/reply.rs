@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::limits::{READER_PAUSE, STREAM_PIECES};
 use crate::precondition::etag;
 
-/// Most documents fit, and are written without a reallocation.
+/// Most documents fit and are written without a reallocation.
 const ORDINARY_BYTES: usize = 1000;
 
 pub(crate) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
@@ -101,12 +101,12 @@ struct Waiting {
     is_cut_off: bool,
 }
 
-/// The reader is gone, or has paused for so long that the response was ended.
+/// The reader left, or it paused for so long that the response was ended.
 #[derive(Debug)]
 pub(crate) struct Unread;
 
 impl Pieces {
-    /// Sends the next piece, a few ahead of the reader.
+    /// Sends the next piece. Waits while too many pieces are unread.
     pub(crate) async fn send(&self, piece: Bytes) -> Result<(), Unread> {
         match tokio::time::timeout(READER_PAUSE, self.sender.send(piece)).await {
             Ok(sent) => sent.map_err(|_| Unread),
@@ -121,7 +121,7 @@ impl Pieces {
         }
     }
 
-    /// Ends an incomplete response: the connection breaks, so the reader cannot take the part for the whole.
+    /// Ends an incomplete response. The connection breaks, so the reader cannot take the part for the whole.
     pub(crate) fn cut_off(&self) {
         self.with_waiting(|waiting| waiting.is_cut_off = true);
     }

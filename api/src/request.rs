@@ -14,7 +14,7 @@ use crate::peer::Peer;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
-    /// The id under which the log has the request.
+    /// The id of the request in the log.
     pub(crate) id: Uuid,
     pub(crate) method: Method,
     pub(crate) path: String,
@@ -50,7 +50,7 @@ impl Request {
 
 pub(crate) struct Query {
     pairs: Vec<(String, String)>,
-    /// The parameters of the route. Pages have none here: they take fewer parameters than what they load.
+    /// The parameters of the route. None on pages, because their handlers also ask for parameters that only `/v0` takes.
     known: Option<&'static [&'static str]>,
 }
 
@@ -82,7 +82,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Reads the parameters of a page. Its forms also send the fields that were left empty; those do not count.
+    /// Reads the parameters of a page. Forms also send empty fields; those do not count.
     pub(crate) fn of_page(raw: &str, known: &'static [&'static str]) -> Result<Self, Failure> {
         let mut query = Self::parse(raw, known)?;
         query.pairs.retain(|(_, value)| !value.is_empty());
@@ -90,7 +90,7 @@ impl Query {
         Ok(query)
     }
 
-    /// The same without spaces around values that people type.
+    /// The same query without spaces around values that people type.
     pub(crate) fn trimmed(&self) -> Self {
         let pairs = self.pairs.iter();
         let pairs = pairs.map(|(name, value)| (name.clone(), value.trim().to_owned()));
@@ -153,7 +153,7 @@ impl Query {
         self.limit_of(PAGE)
     }
 
-    /// The number of items of a page that may have `most` at most.
+    /// The number of items of a page, at most `most`.
     pub(crate) fn limit_of(&self, most: usize) -> Result<usize, Failure> {
         let limit = self.number("limit")?.map_or(DEFAULT_PAGE, |limit| {
             usize::try_from(limit).unwrap_or(usize::MAX)

@@ -32,7 +32,7 @@ use crate::service::{Front, Head, Service};
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// All routes as one filter. It never rejects: an unknown route gets an answer, too.
+/// All routes as one filter. It never rejects: a request without a route gets an answer, too.
 pub(crate) fn routes(
     handle: Handle,
     front: Front,
@@ -73,11 +73,11 @@ async fn answer<B: Buf>(
     let (request_id, begun) = (arrival.id.to_string(), Instant::now());
     let mut route = NO_ROUTE;
     let reader = Reader::of(&service, &head);
-    // On the heap, so that the futures around it stay small.
+    // On the heap, to keep the futures around it small.
     let work = Box::pin(async {
         let answered = respond(&service, head, body, &mut route).await;
         answered.map_err(|failure| match &reader {
-            // A browser without a cookie showed no credentials, so none were refused.
+            // A browser without a cookie sent no credentials, so no credentials were refused.
             Some(reader) if reader.is_stranger => failure,
             Some(_) | None => service.slow_down(arrival.peer, failure),
         })
@@ -97,12 +97,12 @@ async fn answer<B: Buf>(
     let (method, path) = (&arrival.method, logged(&arrival.path));
     tracing::debug!(request_id, %method, path, peer = %arrival.peer.address, status = status.as_u16(), "answered");
     reply::set(&mut response, REQUEST_ID.clone(), &request_id);
-    // Logs and artifacts hold whatever a job wrote. A browser must not take them for a page.
+    // Logs and artifacts contain any text. A browser must not show it as a page.
     reply::set_static(&mut response, X_CONTENT_TYPE_OPTIONS, "nosniff");
     response
 }
 
-/// The path for the log, without the secret of a link.
+/// The path for the log. The secret of a link is left out.
 fn logged(path: &str) -> &str {
     let secret = [LINKED_BLOBS, SIGN_IN_LINKS];
     let known = secret.into_iter().find(|known| path.starts_with(known));

@@ -1,5 +1,5 @@
-//! The table of all routes. A row has everything about a route but its handler: who may call it, its query, the bound of its
-//! body, and what the OpenAPI document says about it. Each area has a table of its own.
+//! The table of all routes. A row has everything about a route except its handler: who may call it, its query, the limit of its
+//! body, and its description for the OpenAPI document. Each area has its own table.
 
 pub(crate) mod headers;
 mod matching;
@@ -33,15 +33,15 @@ pub enum Access {
     Runner(RunnerRoute),
     /// The worker session token of the job in the path.
     Worker(WorkerRoute),
-    /// A signed-in browser, with a token of this scope, or of any. Others are sent to the sign-in. The answer is a page, or
-    /// what a page loads.
+    /// A signed-in browser with a token of this scope, or of any scope. Other browsers are sent to the sign-in. The answer is a
+    /// page, or data for a page.
     Page(PageRoute, Option<Scope>),
-    /// The same for a form or a script of a page of this daemon, which changes something.
+    /// The same for a form or script of a page of this daemon that changes something.
     Action(ActionRoute, Option<Scope>),
 }
 
 impl Access {
-    /// Whether the callers are browsers. Their routes change with every release, and are not in the OpenAPI document.
+    /// Whether the callers are browsers. Routes for browsers change with every release and are not in the OpenAPI document.
     pub const fn is_for_browsers(self) -> bool {
         use PublicRoute as P;
         match self {
@@ -57,7 +57,7 @@ impl Access {
 pub struct Route {
     pub access: Access,
     pub method: Method,
-    /// The path. Segments in braces are parameters; the last one may stand for all that follow, with a star.
+    /// The path. Segments in braces are parameters. With a star, the last parameter takes the rest of the path.
     pub path: &'static str,
     /// The names of the query parameters. Others are refused.
     pub query: &'static [&'static str],
@@ -66,11 +66,11 @@ pub struct Route {
     /// The name in code.
     pub(crate) name: &'static str,
     pub(crate) parameters: &'static [Parameter],
-    /// Absent for routes of browsers.
+    /// Absent for routes for browsers.
     pub(crate) operation: Option<Operation>,
 }
 
-/// The names of routes in code. The matches over them have no wildcard, so that a new route asks for its handler.
+/// The names of routes in code. The matches over them have no wildcard, so the compiler asks for the handler of a new route.
 macro_rules! names {
     ($($name:ident { $($id:ident)* })*) => {
         $(#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -147,8 +147,8 @@ macro_rules! access {
     (Action $id:ident $($scope:ident)?) => { Access::Action(ActionRoute::$id, option!($(Scope::$scope)?)) };
 }
 
-/// The table of an area. A row is `access name method path, scope; [query], bound of the body, operation;`. Some kinds of
-/// access have no scope, and routes of browsers have no operation.
+/// The table of an area. A row is `access name method path, scope; [query], limit of the body, operation;`. Some kinds of access
+/// have no scope, and routes for browsers have no operation.
 macro_rules! routes {
     ($($kind:ident $id:ident $method:ident $path:literal $(, $scope:ident)?;
         [$($query:ident),*], $body:expr $(, $operation:expr)?;)*) => {
@@ -193,13 +193,13 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
 });
 
 impl PageRoute {
-    /// Whether a script reads the answer. Its problems are JSON then, and no page.
+    /// Whether a script reads the answer. Then problems are JSON instead of a page.
     pub fn is_data(self) -> bool {
         matches!(self, Self::LogRecords | Self::LogSearch | Self::Live)
     }
 
-    /// True if the page is the same for all readers with the same rights, except for their names. Only pages that are
-    /// fetched again often need this.
+    /// True if the page is the same for all readers with the same rights, except for their names. This is useful only for pages
+    /// that are fetched often.
     pub fn is_shareable(self) -> bool {
         matches!(
             self,
@@ -226,15 +226,15 @@ impl ActionRoute {
 }
 
 impl UserRoute {
-    /// Whether the session of a browser is enough. Everywhere else under `/v0` it is not: what pages need they get from
-    /// their own routes.
+    /// Whether the session of a browser is sufficient. Under `/v0` it is sufficient only here: pages load their data from their
+    /// own routes.
     pub fn takes_sessions(self) -> bool {
         self == Self::Events
     }
 }
 
 impl SessionRoute {
-    /// Whether the session of a browser is enough. It is not for making another session, which would outlive it.
+    /// Whether the session of a browser is sufficient. A session must not make another session, which would outlive it.
     pub fn takes_sessions(self) -> bool {
         self != Self::CreateSignInLink
     }

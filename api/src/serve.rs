@@ -17,11 +17,11 @@ use crate::service::Front;
 /// The path of requests without one. No route has it.
 const NO_PATH: &str = "/-";
 
-/// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time,
-/// which ends held reads and polls.
+/// Serves the API on `listener` until `stop` resolves, then drains. The caller drains the handle at the same time, which ends
+/// waiting reads and polls.
 ///
-/// The future is boxed here, because the code of an `async fn` is compiled by the package that awaits it, with that package's
-/// level of optimisation.
+/// The future is boxed here, because the body of an `async fn` is compiled in the package that awaits it, with that package's
+/// optimisation level.
 pub fn serve(
     listener: TcpListener,
     handle: Handle,

@@ -1,4 +1,4 @@
-//! What all requests share. It knows nothing of routes, handlers and pages.
+//! The parts that all requests share. They do not depend on routes, handlers and pages.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -23,15 +23,15 @@ use crate::request::Arrival;
 /// How the API is offered.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
-    /// Proxies whose headers on the caller's address and TLS are believed.
+    /// Proxies whose headers about the caller's address and TLS are trusted.
     pub trusted_proxies: Vec<IpAddr>,
-    /// How many requests may be made with one token. Requests on this machine are not counted.
+    /// The allowed rate of requests with one token. Requests from this machine are not counted.
     pub requests: Option<Rate>,
     /// TLS, or plain HTTP.
     pub tls: Option<ServerTls>,
-    /// The folder of the state, for a page that admins see.
+    /// The state folder, for a page that admins see.
     pub state_folder: Option<PathBuf>,
-    /// The largest number of connections, if it is less than the default.
+    /// The largest number of connections, if it is below the default.
     pub connections: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Service {
     pub(crate) events: Arc<Hub>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) renewals: Renewals,
-    /// The folder of the state, if the daemon names it.
+    /// The state folder, if the daemon names it.
     pub(crate) state_folder: Option<String>,
     pub(crate) trusted_proxies: Vec<IpAddr>,
     /// Refused credentials, by network.
@@ -72,7 +72,7 @@ impl Service {
         }
     }
 
-    /// Counts refused credentials. After too many from one network, the answer says to wait instead of what is wrong.
+    /// Counts refused credentials. After too many from one network, the answer is to wait, without the reason of the refusal.
     pub(crate) fn slow_down(&self, peer: Peer, failure: Failure) -> Failure {
         if failure.code != ErrorCode::Unauthorized || peer.is_local {
             return failure;

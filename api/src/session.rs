@@ -1,4 +1,4 @@
-//! The cookie of a browser's session, and where requests with it may come from.
+//! The cookie of a browser's session, and the origins that may send requests with it.
 
 use std::net::IpAddr;
 
@@ -14,8 +14,8 @@ use crate::peer::Peer;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The name of the cookie. Over https the prefix binds it to this host. Over plain HTTP, which is for this machine, the name
-/// has the port, because browsers share cookies between the ports of a host.
+/// The name of the cookie. Over HTTPS its prefix binds it to this host. Plain HTTP is only for this machine; there the name
+/// contains the port, because browsers share cookies between the ports of a host.
 fn name(headers: &HeaderMap, is_https: bool) -> String {
     if is_https {
         return "__Host-everscan".to_owned();
@@ -57,7 +57,7 @@ fn written(headers: &HeaderMap, peer: Peer, value: &str, age: i64) -> String {
     format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")
 }
 
-/// Refuses a change that another site may have made the browser ask for.
+/// Refuses a change that another site may have caused.
 pub(crate) fn check_origin(
     method: &Method,
     headers: &HeaderMap,
@@ -87,8 +87,8 @@ fn is_same_origin(headers: &HeaderMap, is_https: bool) -> bool {
     origin.strip_prefix(scheme) == Some(host)
 }
 
-/// Whether the request is for this machine by a name that no page of another site has: its address or `localhost`. Such a
-/// page may lead its own name to this machine.
+/// Whether the request names this machine by its address or as `localhost`. Another site could use a name of its own that
+/// resolves to this machine, but not these names.
 pub(crate) fn names_this_machine(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST) else {
         return true;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_tells_daemons_of_one_machine_apart() {
+    fn daemons_on_one_machine_have_different_cookies() {
         let of = |host, is_https| name(&headers(&[("host", host)]), is_https);
         assert_eq!(of("localhost:7411", false), "everscan-7411");
         assert_eq!(of("[::1]:7412", false), "everscan-7412");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_named_by_its_address_or_as_localhost() {
+    fn only_its_address_and_localhost_name_this_machine() {
         let named = |host| names_this_machine(&headers(&[("host", host)]));
         for host in [
             "127.0.0.1:7411",

@@ -1,5 +1,5 @@
-//! Requests that take much memory, or a thread for long, wait for their turn. Few run at once, and fewer of one token, so
-//! that no token waits behind all requests of another token.
+//! Requests that take much memory or occupy a thread for long wait for a turn. Few run at once, and fewer of one token, so no
+//! token waits behind all requests of another token.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,9 +9,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 pub(crate) struct Turns {
     all: Semaphore,
-    /// How many one token has at once.
+    /// How many turns one token has at once.
     of_token: usize,
-    /// Of the tokens whose requests wait or are worked on.
+    /// The tokens whose requests wait or run.
     tokens: Mutex<BTreeMap<TokenId, Arc<Semaphore>>>,
 }
 
@@ -40,7 +40,7 @@ impl Turns {
                 .or_insert_with(|| Arc::new(Semaphore::new(self.of_token)));
             own.clone()
         };
-        // They are never closed.
+        // The semaphores are never closed.
         let of_token = of_token.acquire_owned().await.ok();
         Turn {
             _of_all: self.all.acquire().await.ok(),
@@ -57,16 +57,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_token_leaves_turns_for_others_and_gets_them_again() {
+    fn one_token_leaves_turns_for_others_and_can_use_its_turns_again() {
         static TURNS: Turns = Turns::new(3, 2);
         let wait = |number| TURNS.wait(TokenId::from_uuid(Uuid::from_u128(number)));
         let now = |number| wait(number).now_or_never();
         let (first, second) = (now(1), now(1));
         assert!(first.is_some() && second.is_some());
-        assert!(now(1).is_none(), "it has its share");
+        assert!(now(1).is_none(), "the token has all its turns");
         let other = now(2);
         assert!(other.is_some());
-        assert!(now(3).is_none(), "all are taken");
+        assert!(now(3).is_none(), "all turns are taken");
         let mut waiting = Box::pin(wait(1));
         assert!((&mut waiting).now_or_never().is_none());
         drop(first);
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(
             TURNS.tokens.lock().unwrap().len(),
             1,
-            "the others are forgotten"
+            "other tokens are forgotten"
         );
     }
 }

@@ -1,5 +1,5 @@
-//! The daemon as the caller of a user's route sees it. Handlers of these routes get this and no handle, so none can
-//! forget to ask whether the caller may see what it works on.
+//! The daemon as the caller of a user's route sees it. Handlers of these routes get `Visible` and no `Handle`, so they cannot
+//! skip the check whether the caller may see an object.
 
 mod blobs;
 mod commands;
@@ -23,7 +23,7 @@ use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, no_such_link, unauthorized};
 use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TOKEN_LISTENERS};
 
-/// The daemon, as far as a caller may see it and act on it.
+/// The daemon, limited to what a caller may see and do.
 #[derive(Clone)]
 pub(crate) struct Visible {
     handle: Handle,
@@ -33,12 +33,12 @@ pub(crate) struct Visible {
     events: Arc<Hub>,
 }
 
-/// A value that the caller may see. Commands take nothing else.
+/// A value that the caller may see. Commands accept only such values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown<T>(T);
 
 impl<T> Shown<T> {
-    /// A value that follows from it.
+    /// A value that is derived from it.
     pub(crate) fn map<U>(&self, follow: impl FnOnce(&T) -> U) -> Shown<U> {
         Shown(follow(&self.0))
     }
@@ -72,13 +72,13 @@ impl Visible {
         &self.principal
     }
 
-    /// What the caller may see now. The request that ends its own credential still gets its answer, with the first rights;
-    /// commands and streams use [`Self::check`].
+    /// What the caller may see now. A request that ends its own credential still gets its answer, with the first rights; commands
+    /// and streams check the credential themselves.
     pub(crate) fn rights(&self) -> Rights {
         self.state().read(|world| self.rights_in(world))
     }
 
-    /// The same in a world that is being read.
+    /// The same, while the world is read.
     fn rights_in(&self, world: &World) -> Rights {
         let rights = self.principal.rights(world, self.handle.time(world));
         rights.unwrap_or_else(|| Rights::clone(&self.first_rights))
@@ -129,7 +129,7 @@ impl Visible {
                 Ok(life) => life,
                 Err(failure) => return failure,
             };
-            // The clock with which ends are compared may be set, or the machine may sleep meanwhile.
+            // Check again at least this often: the steady clock may be adjusted, or the machine may sleep meanwhile.
             let life = life.map_or(TOKEN_CHECK, |life| life.min(TOKEN_CHECK));
             tokio::select! {
                 _ = changed.changed() => {}
@@ -160,7 +160,7 @@ impl Visible {
         self.handle.now()
     }
 
-    /// The time with which ends are compared.
+    /// The steady time, with which times of expiry are compared.
     pub(crate) fn steady(&self) -> Timestamp {
         self.handle.steady()
     }
@@ -204,12 +204,12 @@ impl Visible {
         })
     }
 
-    /// Wakes whenever anything has changed, also what the caller does not see.
+    /// Wakes after every change, even if the caller does not see it.
     pub(crate) fn changed(&self) -> watch::Receiver<()> {
         self.state().changed()
     }
 
-    /// A moment of the time with which ends are compared, by the wall clock.
+    /// Converts a steady time to the wall clock.
     pub(crate) fn by_the_clock(&self, end: Timestamp) -> Timestamp {
         self.handle.by_the_clock(end)
     }

@@ -1,4 +1,4 @@
-//! How long the layout of a graph takes: `cargo bench --package ui`. It fails if one of the budgets is exceeded.
+//! Measures the layout of graphs: `cargo bench --package ui`. It fails if it exceeds one of its time limits.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! How long a list of 200 jobs takes: one millisecond at most.
+//! Measures the rendering of a list of 200 jobs. The target is at most one millisecond.
 
 #![expect(clippy::print_stdout, reason = "the figures are the result")]
 

@@ -1,6 +1,6 @@
 //! The files that pages load: one style sheet, an icon and two scripts. No other tool builds them.
 //!
-//! Every address contains one hash over all contents, so browsers may cache a file for ever.
+//! Every address contains one hash over all contents, so browsers may cache a file forever.
 
 use std::sync::LazyLock;
 
@@ -65,7 +65,7 @@ pub fn link(name: &str) -> String {
     format!("{}{name}", *FOLDER)
 }
 
-/// The asset at an address. An address with another hash has no asset, because the page is from another version.
+/// The asset at an address. None for an address with another hash: its page is from another version.
 pub fn asset(path: &str) -> Option<&'static Asset> {
     let name = path.strip_prefix(FOLDER.as_str())?;
     ASSETS.iter().find(|asset| asset.name == name)
@@ -124,7 +124,7 @@ fn tight(sheet: &str) -> String {
         .replace(" > ", ">")
 }
 
-/// FNV-1a of names and contents. It distinguishes versions and is no protection.
+/// FNV-1a of names and contents. It distinguishes versions, but gives no protection.
 fn hash(assets: &[Asset]) -> u64 {
     let parts = assets
         .iter()

@@ -1,4 +1,4 @@
-//! Charts of jobs as SVG. Each state has a shape and a colour, and each chart has a text that says what it shows.
+//! Charts of jobs as SVG. Each state has a shape and a colour, and each chart has a text that describes it.
 //!
 //! A chart with links has the role `group`: screen readers do not read the parts of an `img`.
 

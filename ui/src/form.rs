@@ -37,7 +37,7 @@ impl Refused {
         errors.peek().is_some() && errors.all(|error| fields.contains(&&*error.field))
     }
 
-    /// The problem, without the errors of the given fields, which are shown beside the fields.
+    /// The problem without the errors of the given fields. Those errors are shown at the fields.
     pub(crate) fn summary(&self, fields: &[&str]) -> Markup {
         html! {
             @if let Some(problem) = &self.problem {
@@ -51,7 +51,7 @@ impl Refused {
     }
 }
 
-/// Errors of other members than the given fields.
+/// Errors of members other than the given fields.
 pub(crate) fn other_problems(problem: &Problem, fields: &[&str]) -> Markup {
     let has_no_field = |field: &str| !fields.contains(&field);
     html! {

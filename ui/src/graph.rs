@@ -1,4 +1,4 @@
-//! The graph of a workflow: which scan starts or reads which.
+//! The graph of a workflow: which scan starts another scan or reads its results.
 //!
 //! The list of scans on the same page has the same content for screen readers.
 
@@ -48,8 +48,8 @@ pub struct Edge {
     pub asks: Option<String>,
 }
 
-/// The edges of a workflow, in the order of its file. If a scan both starts and feeds another one, only the start is
-/// an edge.
+/// The edges of a workflow, in the order of its file. If a scan both starts and feeds another scan, the graph has only the edge
+/// of the start.
 pub fn edges(scans: &[Scan]) -> Vec<Edge> {
     let mut edges = Vec::new();
     for scan in scans {

@@ -32,7 +32,7 @@ pub(crate) fn table(label: &str, heads: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// The text in place of an empty list.
+/// The text that replaces an empty list.
 pub(crate) fn empty(content: &Markup) -> Markup {
     html! { div.empty { (content) } }
 }
@@ -50,7 +50,7 @@ pub(crate) fn more(path: &str, parameters: &[(&str, &str)], next: Option<&str>) 
     }
 }
 
-/// Lines of a list that cannot be read.
+/// Notes the unreadable lines of a list.
 pub(crate) fn damaged(lines: &[DamagedLines]) -> Markup {
     html! {
         @if !lines.is_empty() {

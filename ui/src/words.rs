@@ -20,7 +20,7 @@ pub use times::{
 
 use crate::links;
 
-/// An icon of the page's sprite. Screen readers skip it, because a word stands beside it.
+/// An icon of the page's sprite. Screen readers skip it, because it has a word next to it.
 pub fn icon(name: &str) -> Markup {
     html! { svg.icon aria-hidden="true" { use href={ "#i-" (name) } {} } }
 }

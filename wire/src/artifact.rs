@@ -31,7 +31,7 @@ pub struct Artifact {
     pub left_out: Option<LeftOut>,
 }
 
-/// Files that are missing in an artifact, or incomplete.
+/// Files that are missing or incomplete in an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// At most 20 for all artifacts of a job.

@@ -137,7 +137,7 @@ pub struct RunnerRef {
 }
 
 names! {
-    /// The state of a job. It never returns to an earlier one.
+    /// The state of a job. It never returns to an earlier state.
     pub enum JobState {
         /// Waits for a runner.
         Scheduled = "scheduled",

@@ -21,8 +21,8 @@ pub struct NewLogRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u32>,
     pub stream: Stream,
-    /// The text without its line end. A text that ends with a carriage return was overwritten by later output, as by
-    /// a progress bar. The runner keeps one such update a second, and the last one.
+    /// The text without its line end. A text that ends with a carriage return was overwritten by later output, for example by a
+    /// progress bar. The runner keeps one such text per second, and the last one.
     pub text: String,
 }
 

@@ -20,7 +20,7 @@ macro_rules! names {
     };
 }
 
-/// `Debug` that shows only the listed fields. The others are secrets, or may hold some.
+/// `Debug` that shows only the listed fields. The other fields may contain secrets.
 macro_rules! redacted {
     ($($kind:ident { $($shown:ident),* }),*) => {$(
         impl std::fmt::Debug for $kind {

@@ -66,7 +66,7 @@ pub struct FieldError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCode {
-    /// 401: no token, or one that is wrong, expired or revoked.
+    /// 401: the token is missing, wrong, expired or revoked.
     Unauthorized,
     /// 403: a valid token without the scope that this route needs.
     Forbidden,
@@ -114,7 +114,7 @@ pub enum ErrorCode {
     CheckoutFailed,
     /// 409: a runner of that name is already registered.
     NameTaken,
-    /// 409: another process uses this registration; a second one needs its own.
+    /// 409: another process uses this registration; each process needs its own registration.
     RunnerInUse,
     /// 409: a poll of another process of this runner replaced this one.
     PollReplaced,
@@ -135,7 +135,7 @@ pub enum ErrorCode {
     PathConflict,
     /// 409: the folder has the most entries that are allowed.
     FolderFull,
-    /// 409: the source has a newer tip than the approved one.
+    /// 409: the source has a tip that is newer than the approved tip.
     NotTheTip,
     /// 403: the quota of the project is exceeded.
     QuotaExceeded,

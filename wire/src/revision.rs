@@ -165,7 +165,7 @@ pub enum Edit {
     Rewritten {
         removed: u64,
         added: u64,
-        /// The removed lines after `-`, and the added ones after `+`.
+        /// The removed lines after `-`, and the added lines after `+`.
         lines: Vec<String>,
     },
 }

@@ -15,7 +15,7 @@ pub struct Registration {
     pub expires_at: DateTime<Utc>,
 }
 
-/// The body of a registration. It has the registration token, so the request needs no other.
+/// The body of a registration. It contains the registration token, so the request needs no other token.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterRunner {
@@ -54,12 +54,12 @@ pub struct RegisteredRunner {
 pub struct Hello {
     /// The version of the runner's program.
     pub version: String,
-    /// Identifies the process. A process keeps this id and may pass it on to its successor. The daemon accepts one
-    /// process at a time for a runner. All processes without an id count as the same one.
+    /// Identifies the process. A process keeps this id, and a restarted process may use it again. The daemon accepts one process
+    /// at a time for a runner. All processes without an id count as the same process.
     #[serde(default)]
     pub instance: Uuid,
-    /// The features of the program beyond the first version, such as `checkout`. A job that needs others is not
-    /// offered. Unknown names are ignored.
+    /// The features of the program beyond the first version, such as `checkout`. The daemon does not offer jobs that need other
+    /// features. Unknown names are ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
 }
@@ -71,8 +71,8 @@ pub struct Poll {
     /// Identifies the process, as in [`Hello`].
     #[serde(default)]
     pub instance: Uuid,
-    /// Counts the polls of the process. The daemon ignores a poll that a newer one has overtaken. A poll without a
-    /// number counts as the newest.
+    /// Counts the polls of the process. The daemon ignores a poll if it already received a newer poll. A poll without a number
+    /// counts as the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
     /// The most jobs at the same time.

@@ -50,13 +50,13 @@ pub struct JobLine {
     pub trigger: Trigger,
     /// The id of the revision it ran.
     pub revision: Uuid,
-    /// Stable name of the reason for its state. Absent in what an older daemon wrote.
+    /// Stable name of the reason for its state. Absent in lines of an older daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The name of the runner that executed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
-    /// The job that retries it. Absent in what an older daemon wrote.
+    /// The job that retries it. Absent in lines of an older daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<Uuid>,
     /// The jobs whose ends made it, newest first.

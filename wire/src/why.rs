@@ -25,7 +25,7 @@ pub struct Why {
     /// Its previous name. Earlier jobs are stored under that name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
-    /// The scan that continues with its results, once it is removed.
+    /// After a rename: the scan that takes over this scan's results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_to: Option<String>,
     /// Present while it or its workflow is suspended.
@@ -68,8 +68,8 @@ pub struct Schedule {
     /// The next slot. A slot in the past waits for a job to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<DateTime<Utc>>,
-    /// The schedule already ran for times up to this one, more than an hour ahead of the daemon's clock. Until then
-    /// it starts nothing.
+    /// The schedule has run up to this time, which is over an hour ahead of the daemon's clock. It starts nothing before this
+    /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<DateTime<Utc>>,
 }

@@ -120,7 +120,7 @@ impl UploadOn {
     }
 }
 
-/// The state of all steps of a job, so repeats are harmless.
+/// The state of all steps of a job. It is always complete, so repeats are harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
@@ -139,7 +139,7 @@ pub struct CompleteJob {
     pub steps: Vec<Step>,
     /// The number of log records. The daemon refuses the completion while records are missing.
     pub log_records: u64,
-    /// The outputs of all steps; those of later steps win.
+    /// The outputs of all steps. Outputs of later steps replace equal names of earlier steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
     /// Files that are missing in the stored artifacts, by artifact name.

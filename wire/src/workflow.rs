@@ -126,14 +126,14 @@ pub struct ScanRetry {
     pub backoff: String,
 }
 
-/// A scan that is read.
+/// A scan whose results or success are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     pub scan: String,
     pub how: How,
 }
 
-/// How a scan reads another one.
+/// How a scan reads another scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum How {

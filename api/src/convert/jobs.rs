@@ -87,7 +87,7 @@ pub(crate) fn reported_progress(artifact: wire::ArtifactProgress) -> ArtifactPro
 fn dispatched_by(job: &Job) -> Option<String> {
     match (job.trigger, job.retry_of) {
         (Trigger::Dispatch, None) => Some(job.actor.to_string()),
-        // The daemon made the retry. The first job of the chain names who dispatched it.
+        // The daemon made the retry. The first job of the chain has the actor of the dispatch.
         (Trigger::Dispatch, Some(_)) | (Trigger::Cron | Trigger::Expr, _) => None,
     }
 }
@@ -129,7 +129,7 @@ fn step(step: &Step) -> wire::Step {
 pub(crate) fn reported_step(report: wire::Step) -> Step {
     Step {
         index: report.index,
-        // The definition has it.
+        // The definition has the name.
         name: None,
         status: report.status.converted(),
         outcome: report.outcome.map(Convert::converted),
@@ -165,7 +165,7 @@ pub(crate) fn log_cut(job: &Job) -> Option<wire::LogCut> {
     Some(wire::LogCut { record, limit })
 }
 
-/// The inputs, unless they are in another file than the job's record.
+/// The inputs, unless they are in a file of their own.
 pub(crate) fn inline_inputs(job: &Job) -> Option<&BTreeMap<String, InputValue>> {
     match &job.inputs {
         Inputs::Inline(inputs) => Some(inputs),

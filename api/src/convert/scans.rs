@@ -5,7 +5,7 @@ use workflow::Scan;
 
 use crate::convert::{self, Convert};
 
-/// The status of a scan. If its last job is over, it is added later.
+/// The status of a scan. If its last job is finished, the caller adds the job.
 pub(crate) fn status(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> wire::ScanStatus {
     let key = ScanKey {
         workflow: workflow.record.id,
@@ -37,7 +37,7 @@ const fn finished_jobs(totals: Totals) -> wire::FinishedJobs {
     }
 }
 
-/// A job in short: a finished job as in the history.
+/// A short form of a job: a finished job looks as in the history.
 pub(crate) fn job_line(job: &Job) -> wire::JobLine {
     if let Some(line) = HistoryLine::of(job) {
         return history_line(line);

@@ -10,7 +10,7 @@ use reconciler::{Access, TokenSource};
 
 use crate::convert::{Convert, diagnostic, revision_ref};
 
-/// What the process knows of a source beyond its record.
+/// The poll status of a source, which is not in its record.
 pub(crate) struct PollStatus<'a> {
     /// None if the source is no longer configured.
     pub(crate) access: Option<&'a Access>,

@@ -1,4 +1,4 @@
-//! Converts the answer to the question why a scan ran or did not.
+//! Converts the explanation why a scan did or did not run.
 
 use model::{
     ActiveWorkflow, Cause, Circle, Clause, Evaluation, Job, LedgerRecord, Outcome, RevisionRef,
@@ -57,7 +57,7 @@ pub(crate) fn of_removed(
     }
 }
 
-/// The part that every scan has: its jobs and its ledger.
+/// The part that removed scans have, too: the jobs and the ledger.
 fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wire::Why {
     wire::Why {
         workflow: format!("{}/{}", workflow.record.source, workflow.record.name),
@@ -104,7 +104,7 @@ fn cut_job(job: &Job) -> Option<wire::CutJob> {
     })
 }
 
-/// What is not in the job's record is added later.
+/// The caller adds the members that are not in the job's record.
 fn unfinished(job: &Job) -> wire::UnfinishedJob {
     wire::UnfinishedJob {
         id: job.id.uuid(),

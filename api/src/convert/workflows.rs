@@ -1,4 +1,4 @@
-//! Workflows, their revisions and what their scans declare.
+//! Workflows, their revisions and the declarations of their scans.
 
 use model::{RevisionRecord, RevisionRef, Seen, Suspension, WorkflowRecord, WorkflowStatus};
 

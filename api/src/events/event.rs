@@ -1,4 +1,4 @@
-//! What a change is on the event stream.
+//! Converts changes to events of the event stream.
 
 use std::sync::{Arc, OnceLock};
 
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// An event, with what it is about. Its text is made when the first listener takes it.
+/// An event and the record that it reports. Its text is made when the first listener takes it.
 #[derive(Debug)]
 pub(super) struct Event<'c> {
     pub(super) kind: Kind,
@@ -214,7 +214,7 @@ impl Event<'_> {
         text.clone()
     }
 
-    /// The topics of the pages that show it, made when the first listener takes them.
+    /// The topics of the pages that show the record, made when the first listener takes them.
     pub(super) fn topics(&self) -> &[Arc<str>] {
         self.topics.get_or_init(|| {
             let topics = topics::of(&self.about).into_iter();

@@ -32,7 +32,7 @@ pub(super) struct Listeners {
     latest: u64,
     pub(super) all: HashMap<u64, Sender>,
     pub(super) of_jobs: HashMap<JobId, Vec<u64>>,
-    /// Listeners to more than one job.
+    /// Listeners that follow more than one job.
     pub(super) broad: Vec<u64>,
     pub(super) of_shares: HashMap<TokenId, usize>,
     /// The number of listeners that are limited to each project.
@@ -47,7 +47,7 @@ pub(super) struct Sender {
     pub(super) is_slow: Arc<AtomicBool>,
 }
 
-/// The other side of an [`Inbox`].
+/// The sending end of an [`Inbox`].
 pub(super) enum Outbox {
     Commits(mpsc::Sender<Batch>),
     Topics(topics::Sender),
@@ -148,7 +148,7 @@ impl Hub {
             }
             match published {
                 Ok(published) => listeners.publish(&published, |it| handle.rights(it)),
-                // This task was too slow, so all listeners were.
+                // This task fell behind, so all listeners did.
                 Err(ChangesGone { .. }) => {
                     let place;
                     (place, commits) = follow(&handle);
@@ -167,7 +167,7 @@ impl Hub {
 fn follow(handle: &Handle) -> (Seq, Subscription) {
     loop {
         let place = handle.state().seq();
-        // It fails only if a thousand commits came in between.
+        // Subscribing fails only if a thousand commits came in between.
         if let Ok(commits) = handle.state().subscribe(place) {
             return (place, commits);
         }

@@ -1,4 +1,4 @@
-//! Listeners without a daemon: their bounds, their order and their ends.
+//! Tests listeners without a daemon: limits, order, and how they are closed.
 
 use model::{Change, Projects, RunnerId, Scope, TokenHash, TokenId};
 use state::Published;
@@ -43,7 +43,7 @@ fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
     )
 }
 
-/// Everything.
+/// A subscription to all events, for this token.
 fn wanted(token: TokenId) -> Wanted {
     let principal = Principal {
         token,
@@ -115,7 +115,7 @@ fn one_token_leaves_room_for_other_tokens() {
 }
 
 #[test]
-fn a_text_is_made_once_and_only_its_listeners_wake() {
+fn the_text_of_an_event_is_made_once_and_only_its_listeners_wake() {
     let hub = Arc::new(Hub::default());
     let mut of_job = listen(&hub, Some(JobId::FIRST));
     let mut all = [listen(&hub, None), listen(&hub, None)];
@@ -150,7 +150,11 @@ fn one_project_leaves_room_for_other_projects() {
     next.only_project = Some(other);
     assert_eq!(room(&next), Ok(()));
     next.only_project = None;
-    assert_eq!(room(&next), Ok(()), "of all projects");
+    assert_eq!(
+        room(&next),
+        Ok(()),
+        "a listener to all projects still has room"
+    );
     drop(all);
     assert!(hub.listeners().of_projects.is_empty());
 }
@@ -177,11 +181,14 @@ fn text(batch: &Batch) -> &str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_gets_the_first_topic_at_once_and_then_all_topics_of_a_pause() {
+async fn a_page_gets_the_first_topic_at_once_and_later_topics_in_batches() {
     let hub = Arc::new(Hub::default());
     let mut page = listen_to(&hub, None, Form::Topics);
     publish(&hub, &removal(1, 1));
-    let first = page.next().now_or_never().expect("nothing was sent before");
+    let first = page
+        .next()
+        .now_or_never()
+        .expect("the first event is sent at once");
     assert_eq!(first.unwrap().seq, Seq(1));
     let begun = tokio::time::Instant::now();
     for seq in 2..=50 {
@@ -193,7 +200,7 @@ async fn a_page_gets_the_first_topic_at_once_and_then_all_topics_of_a_pause() {
     assert_eq!(second.seq, Seq(50));
     assert_eq!(text(&second).matches("runner/").count(), 2);
     assert!(page.next().now_or_never().is_none());
-    // It is never dropped for being slow, and keeps little.
+    // A slow page is never dropped, because little memory is kept for it.
     for seq in 51..=51 + EVENT_TOPICS as u64 {
         publish(&hub, &removal(seq, u128::from(seq)));
     }

@@ -1,7 +1,7 @@
-//! Which parts of pages an event concerns, and the topics that a listener has not got yet.
+//! The topics (parts of pages) that an event concerns, and the topics that a listener has not received yet.
 //!
-//! A page is fetched again at most four times a second, so its listener gets as many events. Changes in between come in
-//! one event: under load most commits wake no listener.
+//! A page is fetched again at most four times a second, so its listener gets at most four events a second. One event has all
+//! changes since the last event, so under load most commits wake no listener.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use super::Batch;
 use super::event::{About, Event};
 use crate::limits::{EVENT_TOPICS, TOPICS_PAUSE};
 
-/// Everything may have changed.
+/// The topic that stands for everything.
 const ALL: [&str; 1] = ["*"];
 
 pub(super) fn channel() -> (Sender, Receiver) {
@@ -30,7 +30,7 @@ pub(super) fn channel() -> (Sender, Receiver) {
     (Sender(shared), receiver)
 }
 
-/// Collects topics. It never waits for its listener; the listener ends when it is dropped.
+/// Collects topics and never waits for the listener. Dropping the sender ends the listener.
 pub(super) struct Sender(Arc<Shared>);
 
 pub(super) struct Receiver {
@@ -42,7 +42,7 @@ pub(super) struct Receiver {
 #[derive(Default)]
 struct Shared {
     pending: Mutex<Pending>,
-    /// Something was added, or the sender is gone.
+    /// Notified when a topic was added or the sender was dropped.
     changed: Notify,
 }
 
@@ -51,7 +51,7 @@ struct Pending {
     /// The last commit with a pending topic.
     seq: Option<Seq>,
     topics: BTreeSet<Arc<str>>,
-    /// There were too many topics to name them.
+    /// True if there were too many topics to name them.
     is_all: bool,
     has_ended: bool,
 }
@@ -88,8 +88,7 @@ impl Receiver {
         self.shared.pending().seq.is_none()
     }
 
-    /// The topics since the last call, after a pause. None when the sender is gone. Nothing is lost when the future is
-    /// dropped.
+    /// The topics since the last call, after a pause. None once the sender was dropped. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Option<Batch> {
         loop {
             let has_ended = self.shared.pending().has_ended;

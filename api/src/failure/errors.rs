@@ -19,7 +19,7 @@ impl From<SubmitError> for Failure {
             SubmitError::TooLarge => Self::new(ErrorCode::BodyTooLarge, text),
             SubmitError::Contradicted => Self::new(ErrorCode::Internal, text),
             SubmitError::Defect { .. } => Self::new(ErrorCode::Defect, text)
-                .hint("report it with the panic; other requests are not concerned"),
+                .hint("report it with the panic; other requests are not affected"),
             SubmitError::OutcomeUnknown => Self::new(ErrorCode::Unavailable, text),
         }
     }
@@ -132,7 +132,7 @@ impl From<BlobError> for Failure {
         let text = error.to_string();
         match error {
             BlobError::Digest { .. } => Self::new(ErrorCode::DigestMismatch, text)
-                .hint("the content changed on its way; send it again"),
+                .hint("the content changed during the transfer; send it again"),
             BlobError::Submit(error) => error.into(),
             BlobError::Read(error) => error.into(),
             BlobError::Write(error) => error.into(),

@@ -30,7 +30,7 @@ impl From<Refusal> for Failure {
             Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
                 .hint("read the blob again, then retry with its current version, or without a condition such as `--no-replace`"),
             Refusal::BlobIsFolder { .. } => Self::new(ErrorCode::PathConflict, text)
-                .hint("give the blob another name, or one in that folder"),
+                .hint("give the blob another name, or put it into that folder"),
             Refusal::BlobIsNoFolder { .. } => Self::new(ErrorCode::PathConflict, text)
                 .hint("choose another folder, or move that blob away"),
             Refusal::BlobFolderFull { .. } => Self::new(ErrorCode::FolderFull, text)
@@ -42,7 +42,7 @@ impl From<Refusal> for Failure {
                 match present {
                     Some(version) => failure
                         .hint(format!(
-                            "somebody changed it: read version {version}, then repeat the edit for that version"
+                            "somebody changed it: read version {version}, then repeat the edit with that version"
                         ))
                         .header(ETAG, etag(version)),
                     None => failure.hint("repeat the edit without a version to create it"),
@@ -124,7 +124,7 @@ impl From<Refusal> for Failure {
                 Self::new(ErrorCode::IllegalTransition, text).hint("`everscan job cancel` ends it")
             }
             Refusal::RerunNotOver { .. } => Self::new(ErrorCode::IllegalTransition, text)
-                .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another one"),
+                .hint("`everscan job wait` waits for its end; `everscan scan dispatch` starts another job"),
             Refusal::RetryNotOver { retry, .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint(format!(
                     "`everscan job wait {retry}` waits for its end; `everscan job cancel {retry}` ends it"
@@ -132,7 +132,7 @@ impl From<Refusal> for Failure {
             }
             Refusal::ScanRetired { renamed_to, .. } => {
                 let hint = match renamed_to {
-                    Some(heir) => format!("its name is `{heir}` now; `everscan scan dispatch` starts that"),
+                    Some(heir) => format!("its name is `{heir}` now; `everscan scan dispatch` starts a job of it"),
                     None => "push a file that has the scan to bring it back".to_owned(),
                 };
                 Self::new(ErrorCode::Retired, text).hint(hint)

@@ -20,7 +20,7 @@ pub(super) fn list(job: &ShownJob, window: &Window) -> Page<wire::Artifact> {
     let artifacts = job.state.run().into_iter().flat_map(|run| &run.artifacts);
     window.cut(
         artifacts.enumerate(),
-        // A removed artifact keeps its place.
+        // The index counts removed artifacts, too, so it does not change.
         |(place, _)| format!("{place:04}"),
         |(_, artifact)| convert::artifact(artifact),
     )
@@ -71,7 +71,7 @@ pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failu
     })
 }
 
-/// Why an artifact cannot be downloaded any more. An expired artifact is gone even if its file is still there.
+/// Why an artifact can no longer be downloaded. An expired artifact is gone even if its file still exists.
 pub(super) fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
     let name = &artifact.name;
     let text = match (&artifact.removed, artifact.expires_at) {
@@ -81,14 +81,14 @@ pub(super) fn gone(artifact: &Artifact, now: Timestamp) -> Option<Failure> {
         }
         (None, Some(expired)) if expired <= now => {
             let at = expired.to_rfc3339_opts(SecondsFormat::Secs, true);
-            format!("the time of the artifact `{name}` was over at {at}")
+            format!("the artifact `{name}` expired at {at}")
         }
         (None, _) => return None,
     };
     Some(Failure::new(ErrorCode::Gone, text))
 }
 
-/// The answer to a read of an artifact whose file somebody removed from the state folder.
+/// The answer for an artifact whose file somebody removed from the state folder.
 pub(super) fn missing(name: &str) -> Failure {
     let text = format!("the file of the artifact `{name}` is missing");
     Failure::new(ErrorCode::Gone, text)

@@ -56,7 +56,7 @@ fn place(cursor: &str) -> Result<AuditPlace, Failure> {
         let (day, before) = (day.parse().ok()?, before.parse().ok()?);
         Some(AuditPlace { day, before })
     };
-    read().ok_or_else(|| Failure::invalid("cursor", "is not the cursor of an answer"))
+    read().ok_or_else(|| Failure::invalid("cursor", "is not from this list"))
 }
 
 fn shown(record: AuditRecord) -> wire::AuditRecord {

@@ -33,7 +33,7 @@ pub(super) fn list(user: &Visible, query: &Query) -> Result<Page<wire::BlobLink>
     }))
 }
 
-/// Makes a link. A repeat with the same `Idempotency-Key` is refused, because its address is shown once.
+/// Makes a link. A repeat with the same `Idempotency-Key` is refused, because the link's address is shown only once.
 pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(user, request.query.get("project"))?;
     body::is_json(&request.headers)?;
@@ -49,7 +49,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
     let life = workflow::parse_duration(&asked.expires_in)
         .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;
     if use_for == LinkUse::Get {
-        // A link to nothing is a mistake in its path.
+        // Refuse a link to a blob that does not exist: the path is probably mistyped.
         user.blob(&project, &path).await?;
     }
     let create = project.map(|project| Once {
@@ -70,7 +70,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
     Ok(reply::json(StatusCode::CREATED, &body))
 }
 
-/// Revokes a link. Downloads that have begun go on.
+/// Revokes a link. Running downloads continue.
 pub(super) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     let missing = || Failure::not_found("link", named);
     let id: BlobLinkId = named.parse().map_err(|_| missing())?;

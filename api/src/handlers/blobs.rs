@@ -1,4 +1,4 @@
-//! `/v0/blobs`, and what copies and moves blobs.
+//! `/v0/blobs`, and the routes that copy and move blobs.
 
 use chrono::TimeDelta;
 use http::StatusCode;
@@ -22,7 +22,7 @@ use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::{Shown, Visible};
 
-/// All characters that are encoded in names in headers.
+/// All characters that are percent-encoded in file names in headers.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER);
@@ -30,7 +30,7 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static(CONTENT_DIGEST_HEADER
 pub(crate) struct BlobsQuery {
     pub(crate) project: Option<String>,
     folder: Vec<String>,
-    /// With what the next name begins.
+    /// The beginning of the name after `folder`.
     begin: String,
     /// Whether deeper folders are listed as one item each.
     pub(crate) is_flat: bool,
@@ -58,7 +58,7 @@ impl BlobsQuery {
             },
             begin,
             is_flat,
-            after: after.map_err(|_| Failure::invalid("cursor", "is of no page of this list"))?,
+            after: after.map_err(|_| Failure::invalid("cursor", "is not from this list"))?,
             limit: query.limit()?,
         })
     }
@@ -154,7 +154,7 @@ pub(super) fn new_blob(
     }))
 }
 
-/// Receives a blob. It is streamed to disk, hashed on the way and made durable before it is in its place.
+/// Receives a blob. It is streamed to disk, hashed on the way and made durable before it appears at its path.
 pub(super) async fn receive(
     user: &Visible,
     new: &Shown<NewBlob>,
@@ -238,7 +238,7 @@ pub(crate) fn project(user: &Visible, named: Option<&str>) -> Result<Shown<Proje
 
 pub(super) fn path(request: &Request) -> Result<BlobPath, Failure> {
     let names = match request.parameters.as_slice() {
-        // One slash in front means nothing.
+        // A leading slash is ignored.
         [empty, names @ ..] if empty.is_empty() && !names.is_empty() => names,
         names => names,
     };
@@ -291,7 +291,7 @@ fn condition(request: &Request) -> Result<BlobCondition, Failure> {
     if tags == "*" {
         return Ok(BlobCondition::Exists);
     }
-    // A weak tag is of no content here, so it matches nothing.
+    // Blobs have no weak tags, so a weak tag matches nothing.
     let digest = |tag: &str| {
         let tag = tag.trim();
         let strong = tag.strip_prefix("W/").unwrap_or(tag);
@@ -315,7 +315,7 @@ fn demand(condition: &BlobCondition, blob: &Blob) -> Result<(), Failure> {
 fn content(blob: &Blob) -> Content<'_> {
     let name = blob.path.name();
     let encoded = utf8_percent_encode(name, ENCODED);
-    // For programs that know no other names than plain ones.
+    // A fallback for programs that only understand plain ASCII names.
     let is_plain =
         |character: char| character.is_ascii_alphanumeric() || "._- ".contains(character);
     let plain: String = name

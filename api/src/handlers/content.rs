@@ -1,4 +1,4 @@
-//! Answers with a stored content: the whole, or one range, with its digest as the entity tag.
+//! Sends stored content: all of it or one range, with its digest as the ETag.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) struct Content<'a> {
     pub(super) size: u64,
     pub(super) sha256: &'a str,
     pub(super) disposition: String,
-    /// Whether the whole is hashed while it is sent. A damaged one is broken off at its end.
+    /// Whether the content is hashed while all of it is sent. If it is damaged, the response breaks off before its end.
     pub(super) is_checked: bool,
 }
 
@@ -32,8 +32,7 @@ impl Content<'_> {
         format!("\"{}\"", self.sha256)
     }
 
-    /// The content, or the part of it that the request wants. If the file is shorter than the promised length, the
-    /// download breaks off.
+    /// The content, or the requested part. If the file is shorter than the promised length, the download breaks off.
     pub(super) fn answer(
         &self,
         user: &Visible,
@@ -44,7 +43,7 @@ impl Content<'_> {
         if request.has_already(&etag) {
             return Ok(reply::not_modified(&etag));
         }
-        // With another tag, a range belongs to other content, and the reader must not join the two.
+        // A range with another tag belongs to other content. The reader must not join the two.
         let is_same = request.header(IF_RANGE).is_none_or(|tag| tag == etag);
         let range = match request
             .header(RANGE)
@@ -109,8 +108,7 @@ impl Content<'_> {
     }
 }
 
-/// Sends a part piece by piece, until the reader goes away. A slow reader costs one piece of memory and
-/// no thread.
+/// Sends a part piece by piece, until the reader goes away. A slow reader occupies the memory of one piece and no thread.
 async fn send(
     mut stored: Download,
     part: Range<u64>,
@@ -137,7 +135,7 @@ pub(super) enum Wanted {
     Outside,
 }
 
-/// Reads a `Range` header. Several ranges, and units other than bytes, mean the whole.
+/// Reads a `Range` header. Several ranges, or units other than bytes, request the whole content.
 pub(super) fn wanted_range(header: &str, size: u64) -> Wanted {
     let Some(range) = header
         .strip_prefix("bytes=")

@@ -15,8 +15,7 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, ShownJob, Visible};
 
-/// Starts a job. The answer means that the job is durable. A repeat with the same `Idempotency-Key` returns the same
-/// job.
+/// Starts a job. When it answers, the job is durable. A repeat with the same `Idempotency-Key` returns the same job.
 pub(super) async fn dispatch(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let workflow = user.find(|seen| Ok(workflows::find(seen, request.parameter(0))?.id))?;
     let attempt = Attempt::of(&mut request).await?;

@@ -14,7 +14,7 @@ use crate::request::Query;
 use crate::turns::Turns;
 use crate::visible::{ShownJob, Visible};
 
-/// A large directory takes much memory.
+/// Reading a large directory takes much memory, so few are read at once.
 static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
 
 pub(crate) async fn list(

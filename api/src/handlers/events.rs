@@ -49,13 +49,13 @@ pub(super) async fn listen(user: &Visible, request: &Request) -> Result<Response
 fn last_seen(request: &Request) -> Option<Seq> {
     match request.header(HeaderName::from_static("last-event-id")) {
         None | Some("") => None,
-        // An unknown id counts as too old.
+        // An invalid id counts as too old.
         Some(id) => Some(Seq(id.parse().unwrap_or(u64::MAX))),
     }
 }
 
-/// Streams the events of a listener until the caller goes or may see no more. `extra` sends more on the same
-/// stream; it never ends by itself.
+/// Streams the events of a listener until the caller leaves or loses its rights. `extra` sends more events on the same stream; it
+/// never ends by itself.
 pub(crate) fn stream<B, F>(user: &Visible, listener: Listener, extra: B) -> Response
 where
     B: FnOnce(Visible, Pieces) -> F + Send + 'static,
@@ -105,7 +105,7 @@ async fn send(mut listener: Listener, pieces: &Pieces) -> Result<(), Unread> {
     }
 }
 
-/// The events of a commit, then its number: a connection that breaks in between gets all of them again.
+/// Sends the events of a commit, then its number. A client that is cut off before the number gets all of them again.
 async fn send_batch(batch: Batch, pieces: &Pieces) -> Result<(), Unread> {
     let Batch { seq, texts } = batch;
     for text in texts {
@@ -114,7 +114,7 @@ async fn send_batch(batch: Batch, pieces: &Pieces) -> Result<(), Unread> {
     pieces.send(alive(Some(seq))).await
 }
 
-/// Keeps the connection open in proxies, and reports the place without an event.
+/// Keeps the connection open in proxies, and reports the last commit when there is no event.
 fn alive(place: Option<Seq>) -> Bytes {
     match place {
         Some(place) => Bytes::from(format!(": alive\nid: {}\n\n", place.0)),

@@ -1,5 +1,5 @@
-//! What reads a request without a daemon, for the targets in `fuzz`. Each function fails if a reader panics or
-//! contradicts itself.
+//! The readers of requests without a daemon, for the targets in `fuzz`. Each function panics if a reader panics or contradicts
+//! itself.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -32,7 +32,7 @@ use crate::request::{Arrival, Query, Request};
 use crate::routes::{Matched, find};
 use crate::session;
 
-/// Reads a body as each type that a route takes. An accepted value is the same after it is written and read again.
+/// Reads a body as each type that a route accepts. An accepted value must stay the same when it is written and read again.
 pub fn body(text: &[u8]) {
     again::<CancelJob>(text);
     again::<CreateBlobLink>(text);
@@ -48,7 +48,7 @@ pub fn body(text: &[u8]) {
     again::<SetValue>(text);
     again::<Suspend>(text);
     again::<Validate>(text);
-    // Numbers with a fraction may be rounded when they are written, so these are only read.
+    // Writing may round numbers with a fraction, so these values are only read.
     drop(body::parse::<DispatchRequest>(text));
     let reports = [
         again::<Timeline>(text).map(|report| report.steps),
@@ -82,12 +82,13 @@ fn again<T: DeserializeOwned + Serialize + PartialEq>(text: &[u8]) -> Option<T> 
     Some(first)
 }
 
-/// An accepted path is the same after it is written and read again.
+/// An accepted path must stay the same when it is written and read again.
 fn same_path(path: &BlobPath) {
     assert_eq!(path.to_string().parse().as_ref(), Ok(path));
 }
 
-/// Reads a batch of log records in both ways. The fast one accepts nothing that the other one refuses or stores otherwise.
+/// Reads a batch of log records with both readers. The fast reader must not accept or store anything differently from the slow
+/// reader.
 pub fn log_batch(text: &[u8]) {
     let canonical = EncodedRecord::all_canonical(&Bytes::copy_from_slice(text));
     let parsed = body::parse::<Vec<wire::NewLogRecord>>(text);
@@ -100,19 +101,19 @@ pub fn log_batch(text: &[u8]) {
     };
     match encoded {
         Ok(Ok(encoded)) => assert_eq!(encoded, canonical),
-        Ok(Err(error)) => panic!("only the fast way accepts it: {error}"),
-        Err(_) => panic!("only the fast way can read it"),
+        Ok(Err(error)) => panic!("only the fast reader accepts the batch: {error}"),
+        Err(_) => panic!("only the fast reader can read the batch"),
     }
 }
 
-/// Reads a `Range` header for a content of this size. A part is never empty and never outside.
+/// Reads a `Range` header for content of this size. A part must not be empty or out of bounds.
 pub fn range(header: &str, size: u64) {
     if let content::Wanted::Part(range) = content::wanted_range(header, size) {
         assert!(range.start < range.end && range.end <= size, "{range:?}");
     }
 }
 
-/// Reads the target of a request: the path, and the query as the handlers of the route read it.
+/// Reads the target of a request: its path, and its query with the same functions as the handlers.
 pub fn target(target: &str) {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     for method in [
@@ -187,7 +188,7 @@ pub fn headers(text: &[u8]) {
         address: loopback,
         is_tls: false,
     };
-    // Through a trusted proxy, so that what it says is read.
+    // Through a trusted proxy, so that its headers are read.
     let peer = Peer::of(connection, &headers, &[loopback]);
     let _network = peer.network();
     if let Some(cookie) = session::cookie(&headers, peer) {

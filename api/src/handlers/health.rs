@@ -14,8 +14,7 @@ use crate::metrics;
 use crate::reply;
 use crate::service::Service;
 
-/// The state of the disk and the clock. The status is always 200, because a restart would
-/// cure neither.
+/// The state of the disk and the clock. The status is always 200, because a restart would fix neither.
 pub(crate) async fn alive(handle: &Handle) -> Result<Response, Failure> {
     Ok(reply::ok(&load_health(handle).await?))
 }
@@ -91,8 +90,8 @@ fn of_clock(trouble: ClockTrouble) -> Health {
     }
 }
 
-/// Whether work should be sent here: 503 with the reasons while no new jobs are accepted. The state need not be checked:
-/// the listener starts after it is open, and a failed commit ends the process.
+/// Whether load balancers should send work here: 503 with the reasons while new jobs are refused. It does not check the state:
+/// the listener starts after the state is open, and a failed commit ends the process.
 pub(crate) async fn ready(handle: &Handle) -> Result<Response, Failure> {
     let (status, readiness) = load_readiness(handle).await?;
     Ok(reply::json(status, &readiness))
@@ -139,7 +138,7 @@ pub(crate) async fn load_disk(handle: &Handle) -> Result<Option<DiskBytes>, Fail
     measured(handle, State::disk_bytes).await
 }
 
-/// Measures the disk on a blocking thread, because a hanging disk must not block request threads.
+/// Measures the disk on a blocking thread, because a disk that does not answer must not block request threads.
 async fn measured<T: Send + 'static>(handle: &Handle, ask: fn(&State) -> T) -> Result<T, Failure> {
     let state = handle.state().clone();
     let answer = tokio::task::spawn_blocking(move || ask(&state)).await;

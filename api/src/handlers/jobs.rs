@@ -18,13 +18,13 @@ use crate::reply;
 use crate::request::{Query, Request};
 use crate::visible::{ShownJob, Visible};
 
-/// Filters that exclude the filter `id`.
+/// Filters that cannot be combined with the filter `id`.
 const OTHER_FILTERS: [&str; 8] = [
     "workflow", "scan", "state", "trigger", "runner", "reason", "since", "until",
 ];
 
 pub(crate) struct JobsQuery {
-    /// An id, or the first or last digits of it. Then there is no other filter.
+    /// An id, or its first or last digits. No other filter is allowed with it.
     id: Option<String>,
     workflow: Option<String>,
     pub(crate) filter: JobFilter,
@@ -48,10 +48,7 @@ impl JobsQuery {
         let id = query.owned("id");
         let other = OTHER_FILTERS.iter().find(|name| query.get(name).is_some());
         if let (Some(_), Some(other)) = (&id, other) {
-            return Err(Failure::invalid(
-                other,
-                "cannot be asked together with `id`",
-            ));
+            return Err(Failure::invalid(other, "cannot be combined with `id`"));
         }
         let scan = query.get("scan").map(str::parse).transpose();
         let state = query.get("state").map(|name| {
@@ -207,7 +204,7 @@ pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, 
     let held_until = Instant::now() + WAIT;
     let mut changes = user.job_changed(&job);
     loop {
-        // Before the read, so that a change in between wakes.
+        // Mark this before the job is read, so that a change in between wakes the request.
         changes.mark_unchanged();
         let job = user.job(id).await?;
         if job.state.is_terminal() || Instant::now() >= held_until {
@@ -222,7 +219,7 @@ pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, 
     }
 }
 
-/// What the expressions of a claimed job read. Values of secrets are in no record.
+/// The values that the expressions of a claimed job read. No record contains values of secrets.
 pub(crate) async fn context(user: &Visible, job: &ShownJob) -> Result<JobContext, Failure> {
     let Some(run) = job.state.run() else {
         let text = format!(
@@ -283,12 +280,12 @@ pub(crate) async fn cancel_named(user: &Visible, named: &str) -> Result<ShownJob
     }
 }
 
-/// Removes a finished job, with its log and artifacts. A repeat answers that there is no such job.
+/// Removes a finished job with its log and artifacts. A repeat fails, because the job no longer exists.
 pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
     user.delete_job(&user.job_named(named).await?).await
 }
 
-/// Converts a job, with the values that are not in its record.
+/// Converts a job, with the values from other files than its record.
 pub(crate) async fn wire_job(user: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
     let stored: BTreeMap<_, _>;
     let inputs = match convert::inline_inputs(job) {
@@ -298,7 +295,7 @@ pub(crate) async fn wire_job(user: &Visible, job: &ShownJob) -> Result<wire::Job
             &stored
         }
     };
-    // The record of a completed job holds the count. After any other end, the runner may have added lines.
+    // The record of a completed job has the count. After any other end, the runner may have added lines.
     let (records, waiting, storing) = match &job.state {
         JobState::Scheduled => (0, user.why_waiting(job), None),
         JobState::Skipped { .. } | JobState::Cancelled { run: None, .. } => (0, None, None),

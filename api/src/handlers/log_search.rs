@@ -10,10 +10,10 @@ use crate::request::Query;
 use crate::turns::Turns;
 use crate::visible::{ShownJob, Visible};
 
-/// A search occupies a thread while it reads the whole log.
+/// A search occupies a thread until it has read the whole log.
 static TURNS: Turns = Turns::new(SEARCHED_AT_ONCE, SEARCHED_OF_TOKEN);
 
-/// Reads which records are wanted. Without `case`, a text without upper-case letters is found in either case.
+/// Reads which text is searched. Without `case`, a text in lower case also matches upper-case letters.
 pub(crate) fn wanted(query: &Query) -> Result<LogSearch, Failure> {
     let text = text(query)?;
     let is_exact = match query.get("case") {
@@ -29,7 +29,7 @@ pub(crate) fn wanted(query: &Query) -> Result<LogSearch, Failure> {
     })
 }
 
-/// The records of a job's log that contain a text. Each page has the number of all of them.
+/// The records of a job's log that contain a text. Each page also has the total number of matches.
 pub(crate) async fn search(
     user: &Visible,
     job: &ShownJob,

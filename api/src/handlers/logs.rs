@@ -16,7 +16,7 @@ use crate::visible::{ShownJob, Visible};
 pub(crate) enum Form {
     /// The lines as the steps printed them.
     Plain,
-    /// The same for people, with times, marks and headings.
+    /// For people: the lines with times, marks and headings.
     Timed(LogText),
     JsonLines,
     /// Server-sent events whose ids are record numbers.
@@ -84,7 +84,7 @@ impl Form {
     }
 }
 
-/// Which records the query wants, whatever their form.
+/// The filter of the query. It is the same for all forms.
 pub(crate) fn filter(query: &Query) -> Result<LogFilter, Failure> {
     let step = query.number("step")?.map(u32::try_from).transpose();
     let stream = match query.get("stream") {
@@ -104,7 +104,7 @@ pub(crate) fn filter(query: &Query) -> Result<LogFilter, Failure> {
     })
 }
 
-/// Some records of a log, for a page that is made at once.
+/// Some records of a log, for a page that is complete when it is sent.
 pub(crate) async fn load_records(
     user: &Visible,
     job: &ShownJob,
@@ -165,7 +165,7 @@ pub(super) async fn read(user: &Visible, request: &Request) -> Result<Response, 
     let mut query = LogQuery::of(&request.query)?;
     let after = request.headers.get("last-event-id");
     let after = after.and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
-    // On reconnection, the tail was sent already.
+    // After a reconnection, the tail was sent already.
     query.from = query.from.or(after.map(|after| after.saturating_add(1)));
     stream(user, job, form, query).await
 }
@@ -249,14 +249,14 @@ async fn produce(
                     drop(pieces.send(form.write(mark)).await);
                     return;
                 }
-                // While the disk is full, the end of the log waits for room and is not missing.
+                // While the disk is full, the last records wait for space; they are not missing.
                 is_settled = user.settled().await.is_ok();
                 if !is_settled {
                     return;
                 }
             }
             Ok(None) => {
-                // Read once more after the end was seen, for records appended just before the end.
+                // After the end of the job, read once more for records that were appended just before it.
                 last_look = is_over(&user, &job);
                 if last_look {
                     user.mark_damage(&mut stream);
@@ -298,7 +298,7 @@ async fn wait(
         tokio::select! {
             grown = growth.changed() => {
                 if grown.is_err() {
-                    // The log was closed. The next look finds the job over.
+                    // The log was closed, so the job is finished. The next pass finds that.
                     *growth = user.log_growth(job);
                 }
                 return true;

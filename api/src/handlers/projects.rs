@@ -33,7 +33,7 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Project> {
     })
 }
 
-/// One project, with the names that are used and not set.
+/// One project, with the names that scans use although they are not set.
 pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failure> {
     let (mut shown, vars, secrets, workflows) = user.read(|seen| {
         let source = find(seen, project)?;
@@ -54,7 +54,7 @@ pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failu
     Ok(shown)
 }
 
-/// A record of a project, with what is needed to show the names in it.
+/// A record of a project, with the data that shows where its names are used.
 pub(super) struct Named<R> {
     source: Arc<Source>,
     /// Its vars or secrets, if it ever had any.
@@ -62,8 +62,8 @@ pub(super) struct Named<R> {
     uses: Uses,
 }
 
-/// Finds a project with a record of it. Which scans use its names is determined after the world was read, because it
-/// takes time.
+/// Finds a project with a record of it. The search for the scans that use its names is slow, so it runs after the world was
+/// unlocked.
 fn named<R>(
     user: &Visible,
     project: &str,
@@ -190,7 +190,7 @@ pub(super) async fn set_secret(user: &Visible, mut request: Request) -> Result<R
     Ok(reply::versioned(&shown, secret.edit.version))
 }
 
-/// Which encodings of a secret are masked. The answer has nothing of its value.
+/// Lists which encodings of a secret are masked. The answer contains no part of its value.
 pub(super) async fn masking(
     user: &Visible,
     project: &str,

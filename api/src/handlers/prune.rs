@@ -22,7 +22,7 @@ pub(super) async fn prune(user: &Visible, mut request: Request) -> Result<Respon
     Ok(reply::ok(&answer(retained, asked.dry_run)))
 }
 
-/// The requested policy. Without any limit it keeps everything.
+/// The requested policy. A policy without limits keeps everything.
 fn policy(asked: &PruneRequest) -> Result<RetentionPolicy, Failure> {
     let age = asked.age_seconds.map(|seconds| {
         let age = i64::try_from(seconds).ok().and_then(TimeDelta::try_seconds);

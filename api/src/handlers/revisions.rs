@@ -59,7 +59,7 @@ pub(crate) async fn list(
     })
 }
 
-/// A revision with its text and all problems of it.
+/// A revision with its text and all its problems.
 pub(crate) async fn show(
     user: &Visible,
     named: &str,
@@ -90,7 +90,7 @@ pub(crate) async fn definition(
     Ok(defined(user, &workflow, &known, at).await?.definition)
 }
 
-/// How a revision differs from the revision `from`; without it, from the one before.
+/// Compares a revision with `from`, or with the previous revision if `from` is missing.
 pub(crate) async fn diff(
     user: &Visible,
     named: &str,
@@ -225,7 +225,7 @@ async fn defined(
                 .map_or_else(String::new, |first: &Diagnostic| first.message.clone());
             let text = format!("is not valid in the language of this daemon: {problem}");
             Err(unreadable(workflow, number, &text)
-                .hint("its text and all problems of it can be read, but it cannot be compared"))
+                .hint("the revision can be shown with all its problems, but not compared"))
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::visible::Visible;
 
 pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Runner> {
-    // Before the world: the code that hands out jobs reads both in the other order.
+    // Read this before locking the world, to avoid a deadlock with the code that assigns jobs.
     let in_hand = user.jobs_in_hand();
     user.read(|seen| {
         window.cut(
@@ -43,7 +43,7 @@ pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Runner, Fa
         let shown = present(user, seen, runner, &slots);
         Ok::<_, Failure>((shown, slots.finished))
     })?;
-    // A runner may claim to hold many jobs. The jobs that take its slots are enough.
+    // A runner may claim to hold any number of jobs. Show at most as many as it has slots.
     for job in over.into_iter().take(shown.capacity as usize) {
         match user.job(job).await {
             Ok(job) => shown.jobs.push(convert::runner_job(&job)),
@@ -123,7 +123,7 @@ pub(crate) async fn register(handle: &Handle, mut request: Request) -> Result<Re
     Ok(reply::json(StatusCode::CREATED, &body))
 }
 
-/// A runner's program has started. Any job it had is lost.
+/// A runner's process has started. The jobs of its earlier process are lost.
 pub(super) async fn hello(
     handle: &Handle,
     runner: RunnerSession,
@@ -137,7 +137,7 @@ pub(super) async fn hello(
     Ok(reply::empty())
 }
 
-/// A runner's program stops. Any job it has is lost.
+/// A runner's process stops. Its jobs are lost.
 pub(super) async fn goodbye(
     handle: &Handle,
     runner: RunnerSession,
@@ -157,14 +157,14 @@ async fn read_hello(
     Ok((runner, hello))
 }
 
-/// A runner asks for work. The answer is held until there is something to do, up to 50 s.
+/// A runner asks for work. The answer waits until there is something to do, up to 50 s.
 pub(super) async fn messages(
     handle: &Handle,
     runner: RunnerSession,
     mut request: Request,
 ) -> Result<Response, Failure> {
     let poll: Poll = request.body.json(&request.headers).await?;
-    // A poll waits for long, and there may be thousands.
+    // A poll waits long and there may be thousands, so free the request first.
     drop(request);
     let runner = runner.with_instance(Instance::from_uuid(poll.instance));
     let holding = poll.holding.into_iter().map(JobId::from_uuid).collect();

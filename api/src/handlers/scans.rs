@@ -1,4 +1,4 @@
-//! `/v0/scans`, `/v0/schedule`, and below `/v0/workflows/{workflow}/scans/{scan}` the past of one scan.
+//! `/v0/scans`, `/v0/schedule`, and the history of one scan below `/v0/workflows/{workflow}/scans/{scan}`.
 
 use model::retention::Position;
 use model::{ActiveWorkflow, Job, JobId, ScanKey, Seen, Upcoming, WorkflowStatus, upcoming};
@@ -25,7 +25,7 @@ pub(crate) async fn list(
     window: &Window,
 ) -> Result<Page<ScanStatus>, Failure> {
     let workflows = user.find(|seen| active(seen, workflow))?;
-    // Sorting thousands of names takes longer than a look at the world may.
+    // Sort before the world is read: sorting thousands of names would lock the world for too long.
     let scans = workflows.iter().flat_map(|workflow| {
         let scans = workflow.revision.definition.scans();
         scans.map(move |scan| (workflow, scan))
@@ -123,7 +123,7 @@ fn cursor(place: Position) -> String {
     format!("{}-{}", place.page, place.at)
 }
 
-/// The lines of a scan's finished jobs, in the order of their ends, newest first.
+/// The lines of a scan's finished jobs, by the time of their end, newest first.
 pub(crate) async fn history(
     user: &Visible,
     scan: &Shown<ScanKey>,
@@ -156,7 +156,7 @@ pub(crate) async fn ledger(
     })
 }
 
-/// The next slots of all schedules, of a workflow, or of scans of one name. There is no last page, so there is no cursor.
+/// The next slots of all schedules, of a workflow, or of scans with one name. The list never ends, so it has no cursor.
 pub(crate) fn schedule(
     user: &Visible,
     workflow: Option<&str>,
@@ -165,7 +165,7 @@ pub(crate) fn schedule(
 ) -> Result<Page<wire::Slot>, Failure> {
     let first = user.find(|seen| {
         if workflow.is_none() && scan.is_none() {
-            // No schedule behind the first `limit` can have one of the first `limit` slots.
+            // The first `limit` slots belong to the `limit` schedules that are due next.
             Ok(seen.next_slots().take(limit).collect())
         } else {
             next_slots_of(seen, workflow, scan)
@@ -179,7 +179,7 @@ pub(crate) fn schedule(
 /// The next slots of all schedules. Each schedule gets its share of `limit`, and at least two, so that a schedule that is
 /// often due does not hide the others.
 pub(crate) fn next_slots(user: &Visible, limit: usize) -> Result<Vec<wire::Slot>, Failure> {
-    // No schedule behind the first `limit` can have one of the first `limit` slots.
+    // The first `limit` slots belong to the `limit` schedules that are due next.
     let first: Shown<Vec<Upcoming>> =
         user.find(|seen| Ok(seen.next_slots().take(limit).collect()))?;
     let each = limit.div_ceil(first.len().max(1)).max(2);

@@ -1,4 +1,4 @@
-//! Documents that change with a release of the daemon only: the JSON Schema of workflow files, for editors, and the API,
+//! Documents that change only with a release of the daemon: the JSON Schema of workflow files, for editors, and the API document,
 //! for programs and people.
 
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::openapi::{DOCUMENT, page};
 use crate::reply;
 use crate::request::Request;
 
-/// Editors ask at every start.
+/// Editors request the schema whenever they start.
 const LIFE: &str = "public, max-age=3600";
 
 /// The page has a style and no script.

@@ -24,7 +24,7 @@ pub(crate) async fn create(handle: &Handle, mut request: Request) -> Result<Resp
     Ok(response)
 }
 
-/// Where a browser may sign in from.
+/// Checks that a browser may sign in over this connection.
 fn check_sign_in(request: &Request) -> Result<(), Failure> {
     let arrival = request.arrival.clone();
     if !arrival.peer.is_https && !arrival.peer.is_local {
@@ -34,7 +34,7 @@ fn check_sign_in(request: &Request) -> Result<(), Failure> {
         )
         .hint("behind a proxy with TLS, start the daemon with `--trust-proxy` and the proxy's address"));
     }
-    // A page of another site must not sign its visitors in with a token of its own.
+    // A page of another site must not sign its visitors in with its own token.
     if request.headers.contains_key("sec-fetch-site") || request.headers.contains_key("origin") {
         session::check_origin(&arrival.method, &request.headers, arrival.peer)?;
     }
@@ -52,7 +52,7 @@ pub(crate) async fn sign_in(
     begin(handle, request, found.map(|(principal, _)| principal)).await
 }
 
-/// The same with a link, which is used up.
+/// The same with a link, which is consumed.
 pub(crate) async fn sign_in_by_link(
     handle: &Handle,
     request: &Request,
@@ -64,7 +64,7 @@ pub(crate) async fn sign_in_by_link(
     begin(handle, request, valid).await
 }
 
-/// Whom a link signs in, if its token is valid. The link is not used up.
+/// The token of a sign-in link, if both are valid. The link is not consumed.
 pub(crate) fn principal_of_link(handle: &Handle, link: &str) -> Option<Principal> {
     let linked = handle.sign_ins().link(&hash_of_link(link)?)?;
     handle.rights(&linked).is_some().then_some(linked)
@@ -146,7 +146,7 @@ pub(crate) async fn end_named(user: &Visible, id: &str) -> Result<bool, Failure>
     Ok(user.principal().session == Some(id))
 }
 
-/// Signs all browsers out, and revokes the token if that is asked for.
+/// Signs all browsers out. Also revokes the token if the request says so.
 pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Response, Failure> {
     if request.query.flag("tokens")? {
         user.revoke_token(user.principal().token).await?;
@@ -161,7 +161,7 @@ pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Respons
 pub(crate) fn forget(response: &mut Response, request: &Request) {
     let cookie = session::unset(&request.headers, request.arrival.peer);
     reply::set(response, SET_COOKIE, &cookie);
-    // Pages that the browser has kept are another person's from now on.
+    // From now on, the pages in the browser's cache belong to nobody.
     reply::set(
         response,
         HeaderName::from_static("clear-site-data"),

@@ -34,7 +34,7 @@ pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Fa
     Ok(shown)
 }
 
-/// Polls the repository now. With `wait` the answer comes after that.
+/// Polls the repository now. With `wait`, it answers after the poll.
 pub(crate) async fn sync(
     user: &Visible,
     name: &Shown<SourceName>,

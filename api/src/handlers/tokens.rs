@@ -38,8 +38,8 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
     Ok(reply::json(StatusCode::CREATED, &created))
 }
 
-/// Makes a token. It may do no more than the token of the caller. A repeat with the same `Idempotency-Key` is refused,
-/// because the secret is shown once.
+/// Makes a token. The token may not have more rights than the token of the caller. A repeat with the same `Idempotency-Key` is
+/// refused, because the secret is shown once.
 pub(crate) async fn make(
     user: &Visible,
     asked: CreateToken,
@@ -55,7 +55,7 @@ pub(crate) async fn make(
     };
     let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {
         (Some(_), true) => {
-            let problem = "a token that never expires has no time until it does";
+            let problem = "a token that never expires has no time of expiry";
             return Err(Failure::invalid("never_expires", problem));
         }
         (None, true) => None,
@@ -83,8 +83,8 @@ pub(super) async fn regenerate(user: &Visible, mut request: Request) -> Result<R
     Ok(reply::ok(&created))
 }
 
-/// Gives a token a new secret. The present one is accepted for the overlap. A repeat with the same `Idempotency-Key` is
-/// refused: it would end the overlap.
+/// Gives a token a new secret. The present secret is accepted for the overlap. A repeat with the same `Idempotency-Key` is
+/// refused, because it would end the overlap.
 pub(crate) async fn renew(
     user: &Visible,
     named: &str,
@@ -114,7 +114,7 @@ pub(crate) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     user.revoke_token(token).await
 }
 
-/// Finds a token by its id, or by a name that only one has.
+/// Finds a token by its id, or by a unique name.
 fn find(seen: Seen<'_>, text: &str) -> Result<TokenId, Failure> {
     if let Ok(id) = text.parse::<TokenId>() {
         let mut tokens = seen.tokens();

@@ -7,7 +7,7 @@ use crate::convert;
 use crate::failure::Failure;
 use crate::visible::{Shown, Visible};
 
-/// Why a scan ran or did not, now or at a moment in the past. Lists have at most `limit` items.
+/// Explains why a scan did or did not run, now or at a time in the past. Lists have at most `limit` items.
 pub(crate) async fn why(
     user: &Visible,
     scan: &Shown<(ActiveWorkflow, ScanKey)>,
@@ -51,7 +51,7 @@ pub(crate) async fn why(
     Ok(answer)
 }
 
-/// Finds a scan that the workflow has, or a removed scan that has had jobs.
+/// Finds a scan of the workflow, or a removed scan that had jobs.
 pub(crate) fn find(
     user: &Visible,
     workflow: &str,

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::reply;
 use crate::request::Request;
 
-/// Claims the job and returns all that is needed to execute it. A repeat gets the same answer.
+/// Claims the job and returns everything that its execution needs. A repeat gets the same answer.
 pub(super) async fn resolve(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
     let resolved = handle.resolve(worker).await?;
     assignment(handle, &resolved).map(|assignment| reply::ok(&assignment))
@@ -101,7 +101,7 @@ fn checkout(scan: &Scan, job: &Job) -> Option<wire::Checkout> {
     })
 }
 
-/// Streams the job's files of the repository. The answer breaks off if they cannot be read to the end.
+/// Streams the files of the repository that the job needs. The answer breaks off if they cannot be read completely.
 pub(super) async fn source(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
     let mut files = handle.source_files(worker).await?.read();
     let job = worker.job().id;
@@ -165,7 +165,7 @@ pub(super) async fn timeline(
     Ok(reply::empty())
 }
 
-/// Appends records. Records that were sent before must be equal.
+/// Appends records. Records that are sent again must be unchanged.
 pub(super) async fn append_log(
     handle: &Handle,
     worker: &Worker,

@@ -32,7 +32,7 @@ pub(crate) fn show(user: &Visible, named: &str) -> Result<Workflow, Failure> {
     user.read(|seen| find(seen, named).map(|record| convert::workflow(seen, record)))
 }
 
-/// Finds a workflow whose revision can be read: by id, by `source/name`, or by a name that only one source has.
+/// Finds a workflow with a readable revision: by id, by `source/name`, or by a unique name.
 pub(super) fn find_readable(seen: Seen<'_>, text: &str) -> Result<ActiveWorkflow, Failure> {
     Ok(seen.readable_workflow(find(seen, text)?.id)?)
 }
@@ -81,7 +81,7 @@ pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord,
                 ErrorCode::AmbiguousName,
                 format!("several workflows are named `{text}`"),
             )
-            .hint(format!("say which: {}", full.join(", "))))
+            .hint(format!("use one of the full names: {}", full.join(", "))))
         }
     }
 }
@@ -127,7 +127,7 @@ mod tests {
         world.seen_by(&ADMIN)
     }
 
-    /// The world after a start with an unreadable revision of the workflow.
+    /// The world after a start in which a revision of the workflow was unreadable.
     fn world() -> World {
         let source: SourceName = "main".parse().unwrap();
         let id = WorkflowId::derive(&source, "pipeline");
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_with_a_workflow_whose_revision_cannot_be_read() {
+    fn requests_for_a_workflow_with_an_unreadable_revision_are_refused() {
         let problem = refusal(&world());
         assert_eq!(
             (problem.status, problem.code),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_invalid_file_of_a_workflow_that_cannot_be_read_is_pointed_to() {
+    fn the_refusal_names_the_invalid_file_of_an_unreadable_workflow() {
         let mut world = world();
         let invalid = source(&world, false);
         world.apply(&Change::Source(Arc::new(invalid)));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_retired_workflow_says_how_to_bring_it_back() {
+    fn the_refusal_for_an_unreadable_retired_workflow_says_how_to_bring_it_back() {
         let mut world = world();
         let retired = WorkflowRecord {
             status: WorkflowStatus::Retired {

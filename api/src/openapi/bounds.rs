@@ -92,7 +92,7 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
-/// Few readers know the formats of integers, so the schemas also have the smallest and largest values.
+/// Few readers know the integer formats, so the schemas also have the smallest and largest values.
 fn bound_integers(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

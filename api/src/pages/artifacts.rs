@@ -1,4 +1,4 @@
-//! Artifacts: the newest, the files of one, and what differs between two.
+//! Artifacts: the newest artifacts, the files of an artifact, and the difference between two artifacts.
 
 use ui::links;
 use ui::pages::{self, ArtifactEntries};

@@ -1,4 +1,4 @@
-//! What pages load.
+//! The assets that pages load.
 
 use std::collections::HashMap;
 use std::io::Write;

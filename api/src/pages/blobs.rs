@@ -15,7 +15,7 @@ use crate::limits::PAGE;
 use crate::page::Window;
 
 pub(super) async fn folder(frame: &Frame<'_>) -> Result<Response, Failure> {
-    // Names of projects are in the addresses of blobs, so no other scope is asked for.
+    // Names of projects are in the addresses of blobs, so the page needs no other scope to list them.
     let projects = projects::list(frame.user, &Window::first(PAGE)).items;
     let project = match frame.query("project") {
         "" => projects.first().map(|project| project.name.as_str()),
@@ -43,7 +43,7 @@ pub(super) async fn folder(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::blobs(&frame.visit, &page)))
 }
 
-/// A script shows only the sentence of a problem, so the sentence names the field of the form.
+/// The script shows only the sentence of a problem, so the sentence must name the field of the form.
 pub(super) fn in_words(failure: Failure) -> Failure {
     let mut errors = failure.errors().iter();
     match errors.find(|error| error.field == "expires_in") {

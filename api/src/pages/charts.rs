@@ -1,4 +1,4 @@
-//! Charts of jobs, from what the lists of jobs and of histories answer.
+//! Charts of jobs, from the lists of jobs and the histories.
 
 use chrono::{DateTime, Offset, TimeDelta, Utc};
 use maud::{Markup, html};
@@ -21,9 +21,9 @@ use crate::limits::{HISTORY_PAGE, PAGE};
 pub(super) const ROW_BARS: usize = 20;
 /// Jobs from which the usual time of a scan is calculated.
 pub(super) const USUAL_OF: usize = 50;
-/// Scans whose histories are read for one page. Each is a read of a file, and no reader compares more.
+/// Scans whose histories are read for one page. Each is a read of a file, and nobody compares more.
 pub(super) const MOST_HISTORIES: usize = 100;
-/// Jobs in the lanes of a workflow: 500 as bars of each scan, and counts of some older ones.
+/// Jobs in the lanes of a workflow: bars for 500 jobs of each scan, and counts for some older jobs.
 const LANE_JOBS: usize = 20_000;
 /// The number of jobs of each scan in lanes. With many scans it is smaller, so that the page stays quick.
 pub(super) fn lane_jobs(scans: usize) -> usize {
@@ -41,7 +41,7 @@ pub(super) fn week() -> TimeDelta {
 pub(super) fn clock(frame: &Frame<'_>) -> Clock {
     Clock {
         now: frame.visit.now,
-        // The daemon does not know the time zones of its readers.
+        // The daemon does not know its readers' time zones.
         offset: Utc.fix(),
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn lanes(
     chart::lanes(all, causes, window, clock(frame))
 }
 
-/// The number of jobs in lanes of the last day, if there may be more.
+/// The number of jobs in the lanes of the last day, if the lanes may omit jobs.
 pub(super) fn cut(frame: &Frame<'_>, jobs: &Page<Job>) -> Option<u64> {
     let from = frame.visit.now - day();
     let oldest = jobs.items.last()?;
@@ -139,7 +139,7 @@ pub(super) fn cut(frame: &Frame<'_>, jobs: &Page<Job>) -> Option<u64> {
     (jobs.next_cursor.is_some() && is_in_it).then_some(jobs.items.len() as u64)
 }
 
-/// The graph of a workflow, or of one scan with its neighbours; empty if no scan reads another one.
+/// The graph of a workflow, or of one scan with its neighbours. Empty if no scan depends on another.
 pub(super) fn graph(
     frame: &Frame<'_>,
     workflow: &str,

@@ -1,4 +1,4 @@
-//! The daemon itself: what was changed in it, and what it is.
+//! The daemon itself: its audit log and its version.
 
 use model::{AuditKind, Scope};
 use ui::pages::{self, About, Audit, Disk};

@@ -21,15 +21,15 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::visible::Visible;
 
-/// A request of a browser that is signed in, and the state of the page around its content.
+/// A request of a signed-in browser, and the state of the page around its content.
 pub(super) struct Frame<'a> {
     pub(super) service: &'a Service,
     pub(super) user: &'a Visible,
     pub(super) request: &'a Request,
     pub(super) visit: Visit,
-    /// What the reader may do. It decides what the page offers; each action asks again.
+    /// The reader's rights. They decide what the page offers; each action checks the rights again.
     rights: Rights,
-    /// The placeholder for the reader's name, if the page is for many.
+    /// The placeholder for the reader's name, if the page is shared by many readers.
     anybody: Option<String>,
     made: OnceLock<Made>,
 }
@@ -72,7 +72,7 @@ impl<'a> Frame<'a> {
         self.rights.scopes.allow(scope)
     }
 
-    /// Fails without this scope, which the route itself does not ask for.
+    /// Fails without this scope. The route itself does not require the scope.
     pub(super) fn need(&self, scope: Scope) -> Result<(), Failure> {
         if self.may(scope) {
             return Ok(());
@@ -109,12 +109,12 @@ impl<'a> Frame<'a> {
         if self.anybody.is_none() {
             return made.answer(self.user, self.request);
         }
-        // Each reader gets an own answer.
+        // Each reader gets a separate answer.
         drop(self.made.set(made));
         reply::empty()
     }
 
-    /// How a refused form is shown again. A failure that no other input would mend is returned.
+    /// Shows a refused form again. Returns the failure if other input could not fix it.
     pub(super) fn refused(
         &self,
         failure: Failure,
@@ -141,7 +141,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What the menu counts, of what the reader may see.
+/// The counts of the menu, limited to what the reader may see.
 fn counts(user: &Visible, rights: &Rights) -> Counts {
     let may = |scope| rights.scopes.allow(scope);
     let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
@@ -161,7 +161,7 @@ fn counts(user: &Visible, rights: &Rights) -> Counts {
     })
 }
 
-/// How a page sees its reader.
+/// The reader, as `ui` shows it.
 pub(super) fn visit(reader: Option<&(Principal, Rights)>, now: Timestamp) -> Visit {
     Visit {
         viewer: reader.map(|(principal, rights)| Viewer {

@@ -16,7 +16,7 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// Nothing from other hosts, no inline script, no inline style. A name with markup could do nothing.
+/// Allows nothing from other hosts, no inline script and no inline style, so markup in a name has no effect.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -45,7 +45,7 @@ impl Made {
 }
 
 impl Made {
-    /// The page as one reader gets it, or 304.
+    /// The page for one reader, or 304.
     pub(super) fn answer(&self, user: &Visible, request: &Request) -> Response {
         let page = match &self.anybody {
             Some(anybody) => {
@@ -54,7 +54,7 @@ impl Made {
             }
             None => Cow::Borrowed(&*self.page),
         };
-        // The keys of forms always differ. Two pages that differ in nothing else count as equal.
+        // The keys of forms always differ. Pages count as equal if they differ only in these keys.
         let key = self.form_key.simple().to_string();
         let etag = format!(
             "\"{}\"",

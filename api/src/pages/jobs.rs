@@ -96,7 +96,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let shown = frame.user.job_named(frame.parameter(0)).await?;
     let job = jobs::wire_job(frame.user, &shown).await?;
     let workflow = links::workflow_name(&job.workflow);
-    // The workflow or the scan may be gone, and the job is still worth a page.
+    // The workflow or the scan may be gone, but the page of the job is still useful.
     let lines = charts::history(frame, &workflow, &job.scan, charts::USUAL_OF);
     let others = lines.await.unwrap_or_default();
     let bars = charts::bars(frame, &others);
@@ -127,8 +127,7 @@ async fn retry(frame: &Frame<'_>, job: &Job) -> Option<Job> {
     jobs::wire_job(frame.user, &retry).await.ok()
 }
 
-/// The last job of this chain of retries, if it is unfinished. A chain is short: the workflow file limits
-/// it.
+/// The last job of this chain of retries, if it is unfinished. A chain is short, because the workflow file limits it.
 async fn pending_retry(frame: &Frame<'_>, job: &ShownJob) -> Option<Uuid> {
     let mut next = job.retried_by?;
     loop {

@@ -1,4 +1,4 @@
-//! Which parts of pages have changed, as server-sent events. An event carries no truth: the page is fetched again.
+//! Server-sent events about changed parts of pages. An event contains no data: the page is fetched again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::handlers::events;
 use crate::reply::Pieces;
 use crate::visible::Visible;
 
-/// Pause between two events about logs: a log that grows all the time costs a page one fetch a second.
+/// Pause between two events about logs: the page of a constantly growing log is fetched once a second.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
-/// Running jobs whose logs are followed, the newest first. Nobody reads more at a time.
+/// Running jobs whose logs are followed, newest first. No page shows more.
 const FOLLOWED_LOGS: usize = 200;
 
 /// Sends the topics of changes from now on. A page that lost its stream is fetched again, so it needs no earlier topics.
@@ -36,7 +36,7 @@ pub(super) fn listen(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(events::stream(frame.user, listener, logs))
 }
 
-/// Sends the topics of logs that have grown. Lines of a log are not commits, so there is no event.
+/// Sends the topics of logs that have grown. Log lines are not commits, so they cause no events.
 async fn send_growth(user: &Visible, pieces: &Pieces) {
     let mut followed = HashMap::new();
     let mut changes = user.changed();
@@ -54,19 +54,19 @@ async fn send_growth(user: &Visible, pieces: &Pieces) {
         tokio::time::sleep(LOG_PAUSE).await;
         tokio::select! {
             () = any_growth(&mut followed) => {}
-            // Another job may run.
+            // The running jobs may have changed.
             changed = changes.changed() => if changed.is_err() { return },
         }
     }
 }
 
-/// Waits until a log has grown, and leaves the mark for [`grown`].
+/// Waits until a log has grown. Leaves the mark for [`grown`].
 async fn any_growth(followed: &mut HashMap<JobId, watch::Receiver<()>>) {
     let waiting = followed.values_mut().map(|growth| {
         Box::pin(async {
             match growth.changed().await {
                 Ok(()) => growth.mark_changed(),
-                // It will not grow any more.
+                // This log will not grow any more.
                 Err(_) => std::future::pending().await,
             }
         })

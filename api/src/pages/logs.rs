@@ -1,4 +1,4 @@
-//! The log of a job: plain pages, the raw text, and what the virtual log fetches.
+//! The log of a job: plain pages, the raw text, and the records that the script fetches.
 
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY};
 use state::{LogFilter, LogSearch};
@@ -66,7 +66,7 @@ async fn read(
     limit: u64,
     filter: LogFilter,
 ) -> Result<Lines, Failure> {
-    // One more says whether there is a next page.
+    // One extra record shows whether there is a next page.
     let mut records = logs::load_records(frame.user, job, from, limit + 1, filter).await?;
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let next = records.get(most).map(|record| record.n);
@@ -87,7 +87,7 @@ async fn found(frame: &Frame<'_>, job: &ShownJob, wanted: LogSearch) -> Result<L
     })
 }
 
-/// The text as the job wrote it. A browser shows it as text, whatever it looks like.
+/// The text as the job wrote it. The browser shows it as plain text, even if it looks like HTML.
 pub(super) async fn raw(frame: &Frame<'_>) -> Result<Response, Failure> {
     let job = frame.user.job_named(frame.parameter(0)).await?;
     let mut response = logs::stream(frame.user, job, Form::Plain, LogQuery::default()).await?;

@@ -1,4 +1,4 @@
-//! The overview. Every reader may see it; each part needs its own scope.
+//! The overview. Every reader may see it, but each part needs its own scope.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ async fn scans(frame: &Frame<'_>) -> Result<Page<ScanStatus>, Failure> {
     }
 }
 
-/// The groups of scans in a circle. Empty without the scopes.
+/// The groups of scans that start each other in a circle. Empty without the scopes.
 fn circles(frame: &Frame<'_>) -> Vec<(String, wire::Circle)> {
     if !frame.may(Scope::WorkflowRead) || !frame.may(Scope::JobRead) {
         return Vec::new();
@@ -99,11 +99,11 @@ fn circles(frame: &Frame<'_>) -> Vec<(String, wire::Circle)> {
 /// Whether a scan may have failed since its last success.
 fn may_fail(scan: &ScanStatus) -> bool {
     let newest = scan.last_job.as_ref().map(|job| job.state);
-    // A job whose session ended counts as cancelled.
+    // A job whose session ended has the state cancelled.
     scan.finished.failed + scan.finished.cancelled > 0 && newest != Some(JobState::Succeeded)
 }
 
-/// Whether a person should look at the end of a job: it failed, or it ran until its session ended.
+/// Whether a person should look into the end of a job: the job failed, or it ran until its session ended.
 fn has_failed(job: &JobLine) -> bool {
     let expired = Reason::SessionExpired.code();
     job.state == JobState::Failed || job.reason.as_deref() == Some(expired)
@@ -128,7 +128,7 @@ async fn histories<'a>(
         let workflow = links::workflow_name(&scan.workflow);
         let name = &scan.scan.name;
         let page = charts::history_page(frame, &workflow, name, charts::USUAL_OF).await;
-        // The scan may be gone by now.
+        // The scan may have been removed meanwhile.
         let is_readable = match &page {
             Ok(page) => page.damaged.is_empty(),
             Err(failure) => failure.code == ErrorCode::NotFound,
@@ -162,7 +162,7 @@ fn failures(history: &[JobLine]) -> Option<(&JobLine, u64)> {
     let since = history
         .iter()
         .take_while(|job| job.state != JobState::Succeeded);
-    // A retried job is not the end of its chain, unless its retry never ran to an end.
+    // A retried job is not the end of its chain, except if its retry was stopped.
     let was_stopped = |retry: Uuid| {
         let stopped = [JobState::Cancelled, JobState::Skipped];
         history
@@ -187,7 +187,7 @@ async fn unfinished(frame: &Frame<'_>) -> Result<Vec<Job>, Failure> {
     Ok(all)
 }
 
-/// How many jobs run and wait, including jobs that are not listed.
+/// The numbers of running and waiting jobs, including jobs that are not listed.
 fn counts(frame: &Frame<'_>) -> Unfinished {
     let mut counts = Unfinished::default();
     if !frame.may(Scope::JobRead) {
@@ -201,7 +201,7 @@ fn counts(frame: &Frame<'_>) -> Unfinished {
                 continue;
             }
             counts.waiting += 1;
-            // A retry waits for a runner once its time has come.
+            // A retry waits for a runner only after its delay.
             let due = job.not_before.map(|due| due + (now - steady));
             let since = due.unwrap_or(job.created_at).max(job.created_at);
             if since <= now && counts.oldest_wait.is_none_or(|oldest| since < oldest) {
@@ -237,7 +237,7 @@ async fn progress(frame: &Frame<'_>, unfinished: &[Job]) -> Vec<Markup> {
         }
         let key = (links::workflow_name(&job.workflow), job.scan.as_str());
         if !known.contains_key(&key) && known.len() < charts::MOST_HISTORIES {
-            // The scan may be gone while its job runs.
+            // The scan may have been removed while its job runs.
             let lines = charts::history(frame, &key.0, key.1, charts::USUAL_OF).await;
             let bars = charts::bars(frame, &lines.unwrap_or_default());
             known.insert(key.clone(), bars);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_of_jobs_that_retry_one_another_has_failed() {
+    fn only_the_last_job_of_a_chain_of_retries_counts_as_failed() {
         use JobState::{Cancelled, Failed, Scheduled, Skipped, Succeeded};
         let retried = |id, by| JobLine {
             retried_by: Some(Uuid::from_u128(by)),
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_whose_session_ended_counts_and_one_that_somebody_cancelled_does_not() {
+    fn a_job_counts_as_failed_if_its_session_ended_but_not_if_somebody_cancelled_it() {
         let cancelled = |id, reason: Reason| JobLine {
             reason: Some(reason.code().to_owned()),
             ..job(id, JobState::Cancelled)

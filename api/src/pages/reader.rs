@@ -1,4 +1,4 @@
-//! The problems of browsers: a page in place of a problem document, and the way to the sign-in.
+//! Problems for browsers: a page instead of a problem document, or a redirect to the sign-in.
 
 use http::Method;
 use http::header::{ACCEPT, COOKIE, HOST, REFERER};
@@ -15,12 +15,12 @@ use crate::reply;
 use crate::routes::{Access, Matched, find};
 use crate::service::{Head, Service};
 
-/// Paths for programs, whatever they accept.
+/// Paths for programs. The `Accept` header does not matter there.
 const OF_PROGRAMS: [&str; 4] = ["/v0/", "/healthz", "/readyz", "/metrics"];
 
-/// Who gets a page if a request fails.
+/// A browser that gets a page if its request fails.
 pub(crate) struct Reader {
-    /// Whether the browser has sent no cookie at all.
+    /// True if the browser sent no cookie at all.
     pub(crate) is_stranger: bool,
     is_data: bool,
     visit: Visit,
@@ -56,7 +56,7 @@ impl Reader {
             query => format!("{path}?{query}"),
         };
         let came_from = came_from(head);
-        // The form of a sign-in leads here, too.
+        // The reader may also come from the form of the sign-in.
         let is_other = |back: &String| *back != asked && !back.starts_with(links::LOGIN);
         let (here, back) = match arrival.method {
             Method::GET => (Some(asked.clone()), came_from.filter(is_other)),
@@ -95,7 +95,7 @@ impl Reader {
     }
 }
 
-/// The page of this daemon with the link or form.
+/// The page of this daemon that contains the link or form.
 fn came_from(head: &Head) -> Option<String> {
     let text = |name| head.headers.get(name)?.to_str().ok();
     let referer = text(REFERER)?;

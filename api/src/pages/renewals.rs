@@ -1,7 +1,7 @@
-//! Pages that scripts fetch again: made once for all readers with the same rights, and not more often than is useful.
+//! Pages that scripts fetch again: rendered once for all readers with the same rights, and not more often than is useful.
 //!
-//! While jobs come and go, every open page is fetched again and again. A script that can wait (`Prefer: wait`) gets a
-//! page whose rendering begins after its request. All requests for the same page that arrive before that share it. A slow
+//! While jobs start and end, every open page is fetched again and again. A script that can wait (`Prefer: wait`) gets a page
+//! whose rendering begins after its request. All requests for this page that arrive before the rendering begins share it. A slow
 //! page is rendered less often, so that readers cannot slow down jobs.
 
 use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
@@ -34,7 +34,7 @@ struct Known {
     used: Instant,
 }
 
-/// One page as readers with the same rights see it. The holder of the lock makes it; others wait and share it.
+/// One page for all readers with the same rights. The holder of the lock renders it; the others wait and share it.
 type Page = Mutex<Option<Last>>;
 
 struct Last {
@@ -63,7 +63,7 @@ pub(super) fn can_wait(request: &Request) -> bool {
 }
 
 impl Renewals {
-    /// The page, rendered after the request has arrived: by `make`, or by another reader's `make`.
+    /// The page, rendered after the request arrived: by `make`, or by the `make` of another reader.
     pub(super) async fn page<F>(
         &self,
         same: Same,
@@ -108,7 +108,7 @@ impl Renewals {
             return known.page.clone();
         }
         let page = Arc::<Page>::default();
-        // Readers of more pages each get their own.
+        // If too many pages are open, further pages are not shared.
         if all.len() < RENEWALS {
             all.push(Known {
                 same,
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// Asks for a page. Renderings are counted; returns the number of this one.
+    /// Asks for a page, and counts the renderings. Returns the number of this rendering.
     async fn ask(renewals: &Renewals, same: Same, count: &Cell<u32>) -> String {
         let make = async || {
             count.set(count.get() + 1);
@@ -169,14 +169,17 @@ mod tests {
         let jobs = || same("/jobs", Rights::admin());
         let asked = || ask(&renewals, jobs(), &count);
         let begun = Instant::now();
-        // The page of the first one is begun before the others have asked.
+        // The first page is begun before the other requests arrive.
         let (first, second, third) = tokio::join!(asked(), asked(), asked());
         assert_eq!([first, second, third], ["1", "2", "2"]);
         assert_eq!(begun.elapsed(), TOOK * RENEWAL_SHARE + TOOK);
         assert_eq!(asked().await, "3");
         let kept = renewals.0.lock().unwrap();
         let last = kept[0].page.try_lock().unwrap();
-        assert!(last.as_ref().unwrap().made.is_none(), "nobody needs it");
+        assert!(
+            last.as_ref().unwrap().made.is_none(),
+            "the page is dropped when nobody waits for it"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -195,18 +198,22 @@ mod tests {
         assert_eq!(begun.elapsed(), TOOK * 3);
         sleep(LONGEST_RENEWAL_PAUSE).await;
         ask(&renewals, same("/runners", Rights::admin()), &count).await;
-        assert_eq!(renewals.0.lock().unwrap().len(), 1, "others are forgotten");
+        assert_eq!(
+            renewals.0.lock().unwrap().len(),
+            1,
+            "unused pages are forgotten"
+        );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_who_goes_leaves_the_page_to_the_next_one_and_a_refusal_is_not_shared() {
+    async fn if_a_reader_leaves_the_next_reader_makes_the_page_and_refusals_are_not_shared() {
         let (renewals, count) = (Renewals::default(), Cell::new(0));
         let jobs = || same("/jobs", Rights::admin());
         let gone = ask(&renewals, jobs(), &count);
         let next = ask(&renewals, jobs(), &count);
         let gone = async {
             tokio::select! {
-                _ = gone => panic!("it was ended before"),
+                _ = gone => panic!("the request was not dropped"),
                 () = sleep(TOOK / 2) => {}
             }
         };

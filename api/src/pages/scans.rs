@@ -73,7 +73,7 @@ pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure
     Ok(frame.page(pages::dispatch(&frame.visit, &page)))
 }
 
-/// The scan with its inputs. A token that may only start jobs does not see them.
+/// The scan with its inputs. A token that may only start jobs does not see the inputs.
 async fn status_for_dispatch(frame: &Frame<'_>) -> Result<ScanStatus, Failure> {
     frame.need(Scope::WorkflowRead)?;
     scans::show(frame.user, frame.parameter(0), frame.parameter(1)).await
@@ -103,7 +103,7 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
     let mut fields = Vec::new();
     for input in declared {
         let field = format!("inputs.{}", input.key);
-        // A number that is left empty is the default.
+        // An empty number field means the default.
         let is_left_out =
             |value: &&str| value.is_empty() && input.kind == "number" && !input.required;
         if let Some(value) = typed.get(&field).filter(|value| !is_left_out(value)) {
@@ -116,7 +116,7 @@ pub(super) async fn dispatch(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
         }
         fields.push(field);
     }
-    // What the scan does not declare any more is refused, and not left out in silence.
+    // A field that the scan no longer declares is refused, and not silently ignored.
     for name in typed.names() {
         let Some(key) = name.strip_prefix("inputs.") else {
             continue;

@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::service::Service;
 use crate::session;
 
-/// The file of the first token. Before the sign-in, a page shows no path of the machine.
+/// The file of the first token. Before the sign-in, a page must not show paths of the machine.
 const FIRST_TOKEN: &str = "<state folder>/initial-admin-token";
 
 pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
@@ -29,7 +29,7 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
     html(StatusCode::OK, page)
 }
 
-/// The page of a sign-in link. The page does not use up the link, because programs fetch it for previews.
+/// The page of a sign-in link. Showing the page does not consume the link, because programs fetch it for previews.
 pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
     let link = request.parameter(0);
     if let Some(principal) = sessions::principal_of_link(&service.handle, link) {
@@ -64,7 +64,7 @@ fn form(service: &Service, next: &str, refused: &Refused) -> String {
     pages::login(&visit(None, service.handle.now()), &page).into_string()
 }
 
-/// Whether the daemon has its first token, and no browser is signed in.
+/// Whether the daemon still has its first token and no browser is signed in.
 fn is_new(service: &Service) -> bool {
     let state = service.handle.state();
     state.read(|world| {
@@ -73,7 +73,7 @@ fn is_new(service: &Service) -> bool {
     })
 }
 
-/// The form with the problem, without the token.
+/// Shows the form again with the problem. It does not repeat the token.
 fn again(service: &Service, request: &Request, next: &str, failure: Failure) -> Response {
     let status = match failure.status() {
         StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
@@ -94,12 +94,12 @@ fn again(service: &Service, request: &Request, next: &str, failure: Failure) -> 
 fn no_such_link() -> Failure {
     Failure::new(
         ErrorCode::NotFound,
-        "This link was used or has expired. A restart of the daemon ends it, too.",
+        "This link was used or has expired. A restart of the daemon also ends a link.",
     )
-    .hint("`everscan session link` makes another one.")
+    .hint("`everscan session link` makes a new link.")
 }
 
-/// Signs a browser in, with a token or a link. The form shows a refusal.
+/// Signs a browser in, with a token or a link. A refusal is shown in the form.
 pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Response, Failure> {
     let typed = Typed::read(&mut request).await?;
     let next = typed.text("next");
@@ -125,7 +125,7 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
     }
 }
 
-/// Pages of other sites must not sign their visitors in, so browsers must name the origin of the form.
+/// Pages of other sites must not sign their visitors in, so browsers must send the origin of the form.
 async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<SignedIn, Failure> {
     let (handle, arrival) = (&service.handle, &request.arrival);
     let from_here = session::check_origin(&arrival.method, &request.headers, arrival.peer);
@@ -137,7 +137,7 @@ async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<
     })?;
     match typed.get("link") {
         Some(link) => sessions::sign_in_by_link(handle, request, link).await,
-        // What is copied often ends with a line end.
+        // Copied tokens often end with a line break.
         None => sessions::sign_in(handle, request, typed.text("token").trim()).await,
     }
 }

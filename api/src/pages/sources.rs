@@ -19,7 +19,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(pages::source(&frame.visit, &source)))
 }
 
-/// Approves a held tip. The form does not wait until it is applied; the page shows it.
+/// Approves a held tip. The form does not wait until the tip is applied; the page shows the progress.
 pub(super) async fn approve(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let name = sources::name(frame.user, frame.parameter(0))?;
     let commit = typed.text("commit").to_owned();
@@ -27,7 +27,7 @@ pub(super) async fn approve(frame: &Frame<'_>, typed: &Typed) -> Result<Response
     Ok(see_other(&links::source(frame.parameter(0))))
 }
 
-/// Polls the repository. The form does not wait for the end; the page shows it.
+/// Polls the repository. The form does not wait for the poll; the page shows the progress.
 pub(super) async fn sync(frame: &Frame<'_>) -> Result<Response, Failure> {
     let name = sources::name(frame.user, frame.parameter(0))?;
     sources::sync(frame.user, &name, false).await?;

@@ -88,7 +88,7 @@ pub(super) async fn regenerate(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
     };
     let attempt = Attempt::of_form(typed.key(), &asked)?;
     let created = tokens::renew(frame.user, frame.parameter(0), &asked, &attempt).await?;
-    // The reader's own session may have ended with the former secret.
+    // The reader's session may have ended together with the former secret.
     with_secret(frame, &created)
 }
 

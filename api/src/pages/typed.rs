@@ -1,4 +1,4 @@
-//! What was typed into a form.
+//! The fields of a submitted form.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ impl Typed {
     }
 
     fn parse(bytes: &[u8]) -> Self {
-        // Browsers end the lines of a text with CR and LF, and what people type has LF alone.
+        // Browsers end lines with CR LF, but workflows and jobs expect LF.
         let text = |text: Cow<'_, str>| text.replace("\r\n", "\n");
         let pairs = form_urlencoded::parse(bytes);
         Self(
@@ -37,7 +37,7 @@ impl Typed {
         )
     }
 
-    /// The last value of a field: a switch sends `false` before its `true`.
+    /// The last value of a field: a checkbox sends `false` before its `true`.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         let mut newest_first = self.0.iter().rev();
         let (_, value) = newest_first.find(|(found, _)| found == name)?;

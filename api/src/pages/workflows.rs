@@ -85,7 +85,7 @@ async fn history(
         *left = fewer;
         match charts::history(frame, &name, &scan.name, charts::ROW_BARS).await {
             Ok(found) => lines.extend(found),
-            // It was changed while the page was made.
+            // The workflow was changed while the page was made.
             Err(failure) if is_of_the_workflow(&failure) => {}
             Err(failure) => return Err(failure),
         }
@@ -99,7 +99,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let name = format!("{}/{}", workflow.source, workflow.name);
     let scans = match scans::list(frame.user, Some(&name), &Window::first(PAGE)).await {
         Ok(scans) => scans.items,
-        // The page says why it cannot be read.
+        // The page shows why the revision cannot be read.
         Err(failure) if is_of_the_workflow(&failure) => Vec::new(),
         Err(failure) => return Err(failure),
     };
@@ -128,7 +128,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         })
         .collect();
     let has_run = bars.iter().any(|bars| !bars.is_empty());
-    // A scan that a later revision removed narrows nothing.
+    // A focus on a removed scan has no effect.
     let focus = frame.query("focus");
     let focus = scans
         .iter()
@@ -167,7 +167,7 @@ impl Past {
         most: usize,
     ) -> Result<Self, Failure> {
         let scan = &status.scan.name;
-        // The scan may be gone by now.
+        // The scan may have been removed meanwhile.
         let or_none = |failure| match is_of_the_workflow(&failure) {
             true => Ok(()),
             false => Err(failure),
@@ -201,7 +201,7 @@ fn length(is_week: bool) -> TimeDelta {
     }
 }
 
-/// The number of jobs of each scan in lanes, if there may be more.
+/// The number of jobs of each scan in the lanes, if the lanes may omit jobs.
 fn cut(frame: &Frame<'_>, pasts: &[Past], most: usize, is_week: bool) -> Option<u64> {
     let from = frame.visit.now - length(is_week);
     let is_cut = |past: &Past| {

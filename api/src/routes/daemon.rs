@@ -1,4 +1,4 @@
-//! The daemon itself: its health, its metrics and documents, and what changes in it.
+//! The daemon itself: its health, metrics, documents and events.
 
 use serde_json::Value;
 

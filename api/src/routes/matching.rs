@@ -19,7 +19,7 @@ pub(crate) enum Matched {
 pub(crate) fn find(method: &Method, path: &str) -> Matched {
     let segments: Vec<&str> = path.split('/').collect();
     let mut others = Vec::new();
-    // Makes the lifetime of the keys that of the path.
+    // This coerces the lifetime of the keys to the lifetime of the path.
     let areas: &Areas<'_> = &AREAS;
     for route in areas.get(&area(&segments)).into_iter().flatten() {
         if let Some(parameters) = parameters(route.path, &segments) {
@@ -29,7 +29,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
             others.push(&route.method);
         }
     }
-    // The answer to GET without its body, which the server leaves out.
+    // HEAD is answered like GET. The server leaves the body out.
     if *method == Method::HEAD && others.contains(&&Method::GET) {
         return find(&Method::GET, path);
     }
@@ -42,8 +42,8 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
 
 type Areas<'a> = HashMap<Area<'a>, Vec<&'static Route>>;
 
-/// Whether a path is below `/v0`, and the segment that follows. No route has a parameter there, so a path is compared only
-/// with the few routes of its area.
+/// Whether a path is below `/v0`, and the next segment. This segment is never a parameter, so a path is compared only with the
+/// few routes of its area.
 type Area<'a> = (bool, &'a str);
 
 static AREAS: LazyLock<Areas<'static>> = LazyLock::new(|| {
@@ -63,8 +63,8 @@ fn area<'a>(segments: &[&'a str]) -> Area<'a> {
     }
 }
 
-/// The parameters of a path, if it fits `pattern`. No two patterns of the table with one method differ only in the names of
-/// parameters; a test checks this.
+/// The parameters of a path, if it matches `pattern`. A test checks that two patterns with the same method never differ only in
+/// the names of their parameters.
 fn parameters(pattern: &str, path: &[&str]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let mut rest = path.iter().copied();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn all_is_below_v0_and_a_jobs_path_has_its_id_alone() {
+    fn all_paths_are_below_v0_and_name_a_job_only_by_its_id() {
         for route in ROUTES.iter() {
             let is_probe = matches!(
                 route.access,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_of_one_route_and_programs_find_theirs_in_the_document() {
+    fn every_name_belongs_to_one_route_and_routes_for_programs_are_documented() {
         let names: HashSet<String> = ROUTES
             .iter()
             .map(|route| format!("{:?}", route.access))
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_routes_answer_one_request() {
+    fn every_request_matches_at_most_one_route() {
         let mut seen = HashSet::new();
         for route in ROUTES.iter() {
             let shape: Vec<&str> = route

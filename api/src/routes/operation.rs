@@ -1,4 +1,4 @@
-//! What a route of the API takes and answers, for readers of the OpenAPI document.
+//! The requests and responses of a route, for readers of the OpenAPI document.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -10,16 +10,16 @@ type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 pub(crate) struct Operation {
     pub(crate) summary: &'static str,
     pub(crate) body: RequestBody,
-    /// Request headers, without the common ones.
+    /// Request headers, except the common headers.
     pub(crate) reads: &'static [Header],
-    /// The statuses of a success.
+    /// The statuses of a successful response.
     pub(crate) statuses: &'static [u16],
     pub(crate) answer: Answer,
-    /// Headers of a success, without the common ones.
+    /// Headers of a successful response, except the common headers.
     pub(crate) sets: &'static [Header],
-    /// Whether it may answer 206, with the requested part.
+    /// Whether it may answer 206 with the requested part.
     pub(crate) has_parts: bool,
-    /// Whether it may answer 304, because the caller has this version.
+    /// Whether it may answer 304, because the caller has the current version.
     pub(crate) is_cached: bool,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Operation {
 pub(crate) enum RequestBody {
     None,
     Json(SchemaOf),
-    /// JSON that may be left out.
+    /// JSON that may be omitted.
     Optional(SchemaOf),
     Bytes,
 }
@@ -80,7 +80,7 @@ pub(super) const fn takes<B: JsonSchema, T: JsonSchema>(summary: &'static str) -
     }
 }
 
-/// Takes a body, or none.
+/// Takes an optional body.
 pub(super) const fn may_take<B: JsonSchema, T: JsonSchema>(summary: &'static str) -> Operation {
     Operation {
         body: RequestBody::Optional(SchemaGenerator::subschema_for::<B>),
@@ -100,12 +100,12 @@ pub(super) const fn text(summary: &'static str, kinds: &'static [&'static str]) 
     answers_with(summary, Answer::Text(kinds))
 }
 
-/// Answers bytes, always all of them.
+/// Answers all bytes, never a part.
 pub(super) const fn sends(summary: &'static str, kind: &'static str) -> Operation {
     answers_with(summary, Answer::Bytes(kind))
 }
 
-/// Answers bytes: all of them, a part, or that the caller has them already.
+/// Answers all bytes, a part of them, or that the caller has the current version.
 pub(super) const fn downloads(summary: &'static str, kind: &'static str) -> Operation {
     Operation {
         has_parts: true,
@@ -116,7 +116,7 @@ pub(super) const fn downloads(summary: &'static str, kind: &'static str) -> Oper
     }
 }
 
-/// Answers the bytes of a blob. A request may name the version that it wants.
+/// Answers the bytes of a blob. A request may name the version that it expects.
 pub(super) const fn downloads_blob(summary: &'static str) -> Operation {
     downloads(summary, "application/octet-stream")
         .reads(&[
@@ -132,7 +132,7 @@ pub(super) const fn downloads_blob(summary: &'static str) -> Operation {
         ])
 }
 
-/// Answers the head of a whole blob.
+/// Answers the headers for a whole blob.
 pub(super) const fn inspects_blob(summary: &'static str) -> Operation {
     Operation {
         answer: Answer::Nothing,
@@ -179,7 +179,7 @@ impl Operation {
             .sets(&[headers::ETAG])
     }
 
-    /// Answers 304 if the caller has this version.
+    /// Answers 304 if the caller has the current version.
     pub(super) const fn cached(self) -> Self {
         Self {
             is_cached: true,

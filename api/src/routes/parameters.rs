@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::limits::{ENTRIES_PAGE, HISTORY_PAGE, PAGE, SEARCH_PAGE, SEARCHED_CHARS};
 
-/// A duration as in `1h30m`. Zero is refused, too, and so is more than the value allows.
+/// A duration as in `1h30m`. Zero and values above the maximum are refused as well.
 pub(crate) const DURATION: &str = "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$";
 
 /// A query parameter, for readers of the OpenAPI document.

@@ -1,4 +1,4 @@
-//! Runners: what people and what their processes ask for.
+//! Runners: requests of people and of runner processes.
 
 use super::headers::{IDEMPOTENCY_KEY, REFRESH};
 use super::operation::{answers, does, lists, takes, takes_only};

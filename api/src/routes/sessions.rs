@@ -1,4 +1,4 @@
-//! Sessions of browsers, and how they begin.
+//! Sessions of browsers, and signing in.
 
 use super::headers::SET_COOKIE;
 use super::operation::{does, lists, may_take, takes};

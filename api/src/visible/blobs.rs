@@ -55,7 +55,7 @@ impl Visible {
         upload: BlobUpload,
         wanted: Option<&str>,
     ) -> Result<Stored, Failure> {
-        // The content may have taken hours.
+        // The upload may have taken hours, so check the token again.
         self.acting()?;
         Ok(upload.finish(wanted).await?)
     }

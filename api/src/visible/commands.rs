@@ -1,4 +1,5 @@
-//! What the caller changes. Each command checks the caller's rights again.
+//! The commands of the caller. Each checks again whether the caller's token is still valid, because the body may have taken
+//! hours.
 
 use std::collections::BTreeMap;
 
@@ -38,13 +39,13 @@ impl Submitted for SignOutEverywhere {}
 impl Submitted for Suspend {}
 
 impl Visible {
-    /// The daemon, for a command.
+    /// The daemon, for a command. Checks the token again, because the body may have taken hours.
     pub(super) fn acting(&self) -> Result<&Handle, Failure> {
         self.state().read(|world| self.check(world))?;
         Ok(&self.handle)
     }
 
-    /// The daemon, for a command about tokens. A secret that was replaced must not replace the new one.
+    /// The daemon, for a command about tokens. A replaced secret must not replace the new secret.
     fn managing(&self) -> Result<&Handle, Failure> {
         let handle = self.acting()?;
         let secret = |world: &World| Some(world.token(self.principal.token)?.hash);
@@ -155,7 +156,7 @@ impl Visible {
         Ok(Shown(again.await?))
     }
 
-    /// Cancels a job. None if that is refused, for example because it has ended meanwhile.
+    /// Cancels a job. None if this is refused, for example because the job has ended meanwhile.
     pub(crate) async fn cancel(&self, job: &ShownJob) -> Result<Option<ShownJob>, Failure> {
         match self.acting()?.cancel(job.id, self.actor()).await {
             Ok(job) => Ok(Some(Shown(job))),
@@ -177,7 +178,7 @@ impl Visible {
         Ok(())
     }
 
-    /// Submits a command that makes a token. It is given the caller's rights.
+    /// Submits a command that makes a token. The command gets the caller's rights.
     pub(crate) async fn create_token<C: Command>(
         &self,
         create: impl FnOnce(Rights) -> C,
@@ -186,7 +187,7 @@ impl Visible {
         Ok(self.managing()?.state().submit(create).await?)
     }
 
-    /// Submits a command that ends the present secret of a token. It is given the caller's rights.
+    /// Submits a command that ends the present secret of a token. The command gets the caller's rights.
     pub(crate) async fn end_secret<C: Command>(
         &self,
         token: TokenId,
@@ -211,7 +212,8 @@ impl Visible {
         self.submit(Shown(SignOutEverywhere { token })).await
     }
 
-    /// Makes a link that signs a browser in with the caller's token. It is in no record, so the request is noted by itself.
+    /// Makes a link that signs a browser in with the caller's token. Links are in no record, so the audit log gets a separate
+    /// line.
     pub(crate) async fn make_sign_in_link(&self) -> Result<NewSignInLink, Failure> {
         let expires_at = self.handle.now() + SIGN_IN_LINK;
         let created = AuditAction::sign_in_link_created(expires_at);

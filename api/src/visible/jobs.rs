@@ -67,8 +67,8 @@ impl Visible {
         before: Option<JobId>,
         most: usize,
     ) -> Result<Vec<ShownJob>, Failure> {
-        // Unfinished jobs first: a job that ends between the two reads is then in both lists. In the other order it would be in
-        // neither.
+        // Read the unfinished jobs first: a job that ends between the two reads is then in both lists. In the other order it
+        // would be in neither list.
         let unfinished: Vec<JobId> = self.read(|seen| seen.jobs().map(|job| job.id).collect());
         let projects = &self.rights().projects;
         let finished = self.state().newest_finished(projects, NAMED_JOBS).await?;
@@ -83,7 +83,7 @@ impl Visible {
             }
             match self.job(id).await {
                 Ok(job) => found.push(job),
-                // The job was removed and its line in the history was not.
+                // The job was removed, but its line is still in the history.
                 Err(failure) if failure.code == ErrorCode::NotFound => {}
                 Err(failure) => return Err(failure),
             }
@@ -111,7 +111,7 @@ impl Visible {
         self.state().job_changed(job.id)
     }
 
-    /// From their file, if they are not in the record of the job.
+    /// The inputs from their own file, if they are not in the record of the job.
     pub(crate) async fn inputs(
         &self,
         job: &ShownJob,
@@ -119,7 +119,7 @@ impl Visible {
         Ok(self.state().inputs(job).await?)
     }
 
-    /// Why a scheduled job has not begun.
+    /// Why a scheduled job has not started.
     pub(crate) fn why_waiting(&self, job: &Job) -> Option<Reason> {
         // Read this before locking the world, to avoid a deadlock with the code that assigns jobs.
         let in_hand = self.jobs_in_hand();
@@ -146,7 +146,7 @@ impl Visible {
         self.handle.runners().artifact_progress(job)
     }
 
-    /// Finished jobs. None where there is no id, or the job was removed.
+    /// Finished jobs. None where no id was given or the job was removed.
     pub(crate) async fn finished_jobs(
         &self,
         ids: &Shown<Vec<Option<JobId>>>,
@@ -169,7 +169,7 @@ impl Visible {
         self.state().logs().stream(job.id, from)
     }
 
-    /// The number of the record with which the last `count` records of the filter begin.
+    /// The number of the first of the last `count` records that match the filter.
     pub(crate) async fn begin_of_last(
         &self,
         job: &ShownJob,
@@ -188,12 +188,12 @@ impl Visible {
         Ok(self.state().logs().search(job.id, wanted).await?)
     }
 
-    /// Wakes whenever the log of a job has grown; closed when it will not.
+    /// Wakes whenever the log of a job has grown. Closed when the log will not grow any more.
     pub(crate) fn log_growth(&self, job: &ShownJob) -> watch::Receiver<()> {
         self.state().logs().subscribe(job.id)
     }
 
-    /// The log will not grow. From now on the stream reports damage.
+    /// Marks that the log will not grow. From now on the stream reports damage.
     pub(crate) fn mark_damage(&self, log: &mut LogStream) {
         self.state().logs().mark_damage(log);
     }
@@ -211,7 +211,7 @@ impl Visible {
         Ok(self.state().open_artifact(job.id, name).await?)
     }
 
-    /// Lets `visit` collect what it needs of the files in an artifact. None if the artifact's file was removed.
+    /// Passes the files in an artifact to `visit`. None if the artifact's file was removed.
     pub(crate) async fn artifact_entries<T: Send + 'static>(
         &self,
         job: &ShownJob,
@@ -226,7 +226,7 @@ impl Visible {
     }
 }
 
-/// The answer to a part of an id that several jobs have, newest first.
+/// The problem if a part of an id belongs to several jobs, newest first.
 fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     let shown = jobs.iter().take(CANDIDATES).map(|job| {
         let (scan, state) = (&job.scan, job.state.name());

@@ -73,7 +73,7 @@ impl Visible {
         self.state().revision_text(workflow.id, revision).await
     }
 
-    /// How the repository of a source is reached, and when it was last read.
+    /// Whether the repository of a source can be reached, and when it was last read.
     pub(crate) fn poll_status(&self, source: &Source) -> PollStatus<'_> {
         PollStatus {
             access: self.handle.sources().access(&source.name),

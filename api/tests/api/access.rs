@@ -1,4 +1,4 @@
-//! Access: every route of the table with every kind of token.
+//! Tests the access to every route of the table with every kind of token.
 
 use api::{Access, PublicRoute, ROUTES, Route};
 use chrono::TimeDelta;
@@ -11,27 +11,27 @@ use crate::service::{Claimed, Seeded, Service, text};
 /// A token that a request presents.
 #[derive(Debug, Clone, PartialEq)]
 enum Kind {
-    /// No token, or one that no route accepts.
+    /// No token, or a token that no route accepts.
     Bad(&'static str),
     Personal(Scope),
     Runner,
-    /// Of the job in the path.
+    /// The worker of the job in the path.
     Worker,
 }
 
-/// How a route answers to a token.
+/// The expected response of a route to a token.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Welcome,
     Unauthorized,
     Forbidden,
-    /// Sent to the sign-in.
+    /// A redirect to the sign-in.
     SignIn,
 }
 
 fn expected(access: Access, kind: &Kind) -> Verdict {
     match (access, kind) {
-        // The test is on the same machine, and a link is let in by what is in its path.
+        // The test runs on the same machine, and a link needs only the secret in its path.
         (Access::Public(_) | Access::Local(..) | Access::Link(_), _) => Verdict::Welcome,
         (Access::User(_, scope), Kind::Personal(held)) => {
             if *held == scope || *held == Scope::Admin {
@@ -42,7 +42,7 @@ fn expected(access: Access, kind: &Kind) -> Verdict {
         }
         (Access::Session(_), Kind::Personal(_)) => Verdict::Welcome,
         (Access::Runner(_), Kind::Runner) | (Access::Worker(_), Kind::Worker) => Verdict::Welcome,
-        // No token opens a page: only the cookie of a session does.
+        // Pages accept no token, only the cookie of a session.
         (Access::Page(route, _), _) if !route.is_data() => Verdict::SignIn,
         (Access::Action(route, _), _) if !route.is_data() => Verdict::SignIn,
         (
@@ -60,7 +60,7 @@ fn expected(access: Access, kind: &Kind) -> Verdict {
 fn verdict(answer: &Answer) -> Verdict {
     match answer.status {
         303 if is_to_sign_in(answer) => Verdict::SignIn,
-        // The answer to a HEAD cannot say why.
+        // The answer to a HEAD has no body that names the reason.
         401 if answer.body.is_empty() => Verdict::Unauthorized,
         403 if answer.body.is_empty() => Verdict::Forbidden,
         401 => {
@@ -81,7 +81,7 @@ fn is_to_sign_in(answer: &Answer) -> bool {
     to.starts_with("/login")
 }
 
-/// A path of the route with parameters that exist. A call that is let in must not undo what the test needs.
+/// A path of the route with parameters that exist. An accepted call must not remove what later calls need.
 fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
     let job = match route.access {
         Access::Worker(_) => &executed.id,
@@ -113,7 +113,7 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
+async fn every_route_accepts_exactly_the_callers_in_the_table() {
     let service = Service::start().await;
     let expired = service
         .personal([Scope::Admin], Some(TimeDelta::seconds(60)))
@@ -135,7 +135,7 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
     let id = text(&last.unwrap()["id"]);
     let revoke = Call::new(Method::DELETE, format!("/v0/tokens/{id}"));
     service.admin(revoke).await.expect(204);
-    // All but the last letter, and another last letter.
+    // The token with a different last letter.
     let cut = |token: &str| token[..token.len() - 1].to_owned();
     let altered = |token: &str| {
         let last = if token.ends_with('a') { 'b' } else { 'a' };
@@ -231,7 +231,7 @@ async fn every_route_lets_in_whom_the_table_says_and_nobody_else() {
 }
 
 async fn check(service: &Service, route: &Route, kind: &Kind, call: Call) {
-    // Only its own page signs a browser in.
+    // The sign-in accepts only requests of its own page.
     let call = match route.access {
         Access::Public(PublicRoute::Login) => call.header("sec-fetch-site", "same-origin"),
         _ => call,
@@ -243,7 +243,7 @@ async fn check(service: &Service, route: &Route, kind: &Kind, call: Call) {
 }
 
 #[tokio::test]
-async fn a_token_that_is_no_good_is_answered_alike_whatever_is_wrong_and_wherever_it_is_shown() {
+async fn every_invalid_token_gets_the_same_answer_on_every_route() {
     let service = Service::start().await;
     let token = service.personal([Scope::Admin], Some(TimeDelta::seconds(1)));
     let expired = token.await;
@@ -263,7 +263,7 @@ async fn a_token_that_is_no_good_is_answered_alike_whatever_is_wrong_and_whereve
 }
 
 #[tokio::test]
-async fn the_scheme_is_read_without_regard_to_case() {
+async fn the_scheme_of_the_authorization_ignores_case() {
     let service = Service::start().await;
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let value = format!("{scheme} {}", service.admin);
@@ -273,7 +273,7 @@ async fn the_scheme_is_read_without_regard_to_case() {
 }
 
 #[tokio::test]
-async fn a_token_cannot_make_one_that_may_do_more() {
+async fn a_token_cannot_make_a_token_with_more_rights() {
     let service = Service::start().await;
     let weak = service
         .personal([Scope::TokenWrite, Scope::JobRead], None)

@@ -68,7 +68,7 @@ fn expect_equal(name: &str, shown: &str, expected: &str) {
     );
 }
 
-/// A service with one of everything. Returns the finished and the running job.
+/// A service with every kind of object. Returns the finished and the running job.
 async fn lived_in() -> (Service, String, String) {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
@@ -96,7 +96,7 @@ async fn lived_in() -> (Service, String, String) {
 }
 
 #[tokio::test]
-async fn every_route_that_shows_something_shows_it_like_this() {
+async fn the_answers_of_reading_routes_are_unchanged() {
     let (service, finished, running) = lived_in().await;
     let workflow = text(&service.get("/v0/workflows/pipeline").await.expect(200)["id"]);
     let mut shown = Vec::new();
@@ -211,9 +211,9 @@ async fn every_route_that_shows_something_shows_it_like_this() {
     }
 }
 
-/// A client that already has the schema gets 304.
+/// A client that already has the current schema gets 304.
 #[tokio::test]
-async fn the_schema_is_for_anyone_and_may_be_kept() {
+async fn the_schema_is_public_and_can_be_cached() {
     let service = Service::start().await;
     let call = || Call::get("/v0/schema/workflow.json");
     let answer = call().send(service.address).await;
@@ -241,7 +241,7 @@ pub(crate) fn fits(pattern: &str, path: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_made_is_answered_like_this() {
+async fn the_answers_of_creating_routes_are_unchanged() {
     let service = Service::start().await;
     let answer = service
         .post(
@@ -335,7 +335,7 @@ async fn what_is_made_is_answered_like_this() {
 }
 
 #[tokio::test]
-async fn a_secret_is_shown_once_and_never_again() {
+async fn a_secret_is_shown_only_once() {
     let service = Service::start().await;
     let body = json!({"name": "ci", "scopes": ["job:read"]});
     let created = service.post("/v0/tokens", &body).await.expect(201);
@@ -350,7 +350,7 @@ async fn a_secret_is_shown_once_and_never_again() {
 }
 
 #[tokio::test]
-async fn a_finished_job_is_shown_with_all_it_had() {
+async fn a_finished_job_is_shown_with_all_its_parts() {
     let (service, finished, _) = lived_in().await;
     let job = service
         .get(&format!("/v0/jobs/{finished}"))

@@ -1,4 +1,4 @@
-//! Artifacts: uploaded by workers, downloaded by users, whole or in part.
+//! Artifacts: uploaded by workers, downloaded by users as a whole or in part.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::{Answer, Call, Raw};
 use crate::service::{Claimed, Service, both_steps, text};
 
-/// The number of temporary files, after finished uploads have moved to their place.
+/// The number of temporary files, after the files of finished uploads were moved.
 pub(crate) async fn unfinished(service: &Service) -> usize {
     service.handle.state().settled().await.unwrap();
     fs::read_dir(service.root().join("tmp")).map_or(0, Iterator::count)
@@ -82,7 +82,7 @@ async fn an_artifact_reports_how_much_was_left_out() {
 }
 
 #[tokio::test]
-async fn a_part_is_answered_as_a_part() {
+async fn a_range_request_gets_the_requested_part() {
     let service = Service::start().await;
     let (worker, sha256) = stored(&service).await;
     for (range, body, content_range) in [
@@ -111,7 +111,7 @@ async fn a_part_is_answered_as_a_part() {
 }
 
 #[tokio::test]
-async fn who_has_it_already_is_not_sent_it_again() {
+async fn a_reader_with_the_current_content_gets_304() {
     let service = Service::start().await;
     let (worker, sha256) = stored(&service).await;
     for (tags, status) in [
@@ -127,7 +127,7 @@ async fn who_has_it_already_is_not_sent_it_again() {
 }
 
 #[tokio::test]
-async fn a_large_artifact_comes_whole_piece_by_piece() {
+async fn a_large_artifact_is_sent_completely_in_pieces() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
@@ -139,7 +139,7 @@ async fn a_large_artifact_comes_whole_piece_by_piece() {
         .expect(200);
     let answer = service.get(&worker.path("artifacts/out")).await;
     assert_eq!(answer.status, 200);
-    assert!(answer.body == bytes, "it came back changed");
+    assert!(answer.body == bytes, "the downloaded bytes differ");
 }
 
 /// The file of the only artifact.
@@ -159,7 +159,7 @@ fn file_of_artifact(service: &Service) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_damaged_artifact_never_comes_whole() {
+async fn the_download_of_a_damaged_artifact_breaks_off() {
     for size in [1, 1_000_000] {
         let service = Service::start().await;
         let (_, worker) = service.claimed("one").await;
@@ -195,15 +195,15 @@ async fn a_damaged_artifact_never_comes_whole() {
             assert!(download().await <= left, "{left} of {size}");
         }
         fs::write(&file, &bytes).unwrap();
-        // A damaged file may still hold something that somebody needs.
+        // A part of a damaged file may still be useful, so a range is sent.
         let call = Call::get(worker.path("artifacts/out")).header("range", "bytes=0-0");
         assert_eq!(service.admin(call).await.status, 206);
     }
 }
 
-/// File work has few threads. Many readers that do not read must not block all of them.
+/// Few threads do file work. Many readers that do not read must not block all of them.
 #[test]
-fn readers_that_stand_still_hold_nobody_up() {
+fn readers_that_do_not_read_do_not_delay_others() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .max_blocking_threads(4)
         .enable_all()
@@ -227,7 +227,7 @@ fn readers_that_stand_still_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_same_answer_and_another_content_is_refused() {
+async fn a_repeated_upload_gets_the_same_answer_and_other_content_is_refused() {
     let service = Service::start().await;
     let (worker, _) = stored(&service).await;
     let first = service.get(&worker.path("artifacts")).await.expect(200);
@@ -240,7 +240,7 @@ async fn a_repeat_gets_the_same_answer_and_another_content_is_refused() {
 }
 
 #[tokio::test]
-async fn of_two_uploads_at_once_the_one_that_gets_success_is_stored() {
+async fn of_two_concurrent_uploads_only_the_successful_upload_is_stored() {
     let service = Service::start().await;
     for n in 0..10 {
         let (_, worker) = service.claimed(&format!("runner {n}")).await;
@@ -257,7 +257,7 @@ async fn of_two_uploads_at_once_the_one_that_gets_success_is_stored() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_stored_is_refused_before_it_is_sent() {
+async fn invalid_uploads_are_refused_before_the_content_is_sent() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let send = async |name: &str, digest: &str| {
@@ -289,7 +289,7 @@ async fn what_may_not_be_stored_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn nothing_stays_of_an_upload_that_breaks_off() {
+async fn an_interrupted_upload_leaves_no_file() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let head = format!(

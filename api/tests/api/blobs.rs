@@ -38,7 +38,7 @@ async fn paths(service: &Service, query: &str) -> (Vec<String>, Value) {
 }
 
 #[tokio::test]
-async fn a_blob_is_answered_as_it_was_stored() {
+async fn a_blob_is_returned_as_it_was_stored() {
     let service = Service::start().await;
     let first = service.admin(put("reports/a%20b.txt", "0123456789")).await;
     check(&service, "blobs/blob_stored", &first);
@@ -101,11 +101,15 @@ async fn a_path_is_decoded_name_by_name_and_stays_in_its_project() {
         answer.problem(400, "invalid_request");
     }
     let names = std::fs::read_dir(service.root().join("blobs")).unwrap();
-    assert_eq!(names.count(), 1, "nothing left the folder of the project");
+    assert_eq!(
+        names.count(),
+        1,
+        "all blobs are in the folder of the project"
+    );
 }
 
 #[tokio::test]
-async fn a_write_may_demand_what_it_replaces() {
+async fn a_write_can_require_the_version_that_it_replaces() {
     let service = Service::start().await;
     let absent = [("if-none-match", "*")];
     let with = |headers: &[(&str, &str)], content: &'static str| {
@@ -158,7 +162,7 @@ async fn a_content_with_another_digest_is_not_stored() {
 }
 
 #[tokio::test]
-async fn lists_go_by_prefix_and_by_folder() {
+async fn blobs_are_listed_by_prefix_and_by_folder() {
     let service = Service::start().await;
     for path in ["a", "b/1", "b/2/x", "b/3", "bc"] {
         stored(&service, path, "x").await;
@@ -195,7 +199,7 @@ async fn lists_go_by_prefix_and_by_folder() {
 }
 
 #[tokio::test]
-async fn copies_and_moves_stay_in_the_project_and_say_what_is_in_the_way() {
+async fn copies_and_moves_stay_in_the_project_and_report_conflicts() {
     let service = Service::start().await;
     let sha256 = stored(&service, "a/1", "one").await;
     stored(&service, "b", "two").await;
@@ -209,7 +213,7 @@ async fn copies_and_moves_stay_in_the_project_and_say_what_is_in_the_way() {
     moved.expect(200);
     assert_eq!(paths(&service, "").await.0, ["a/1", "b"]);
     assert_eq!(read(&service, "b").await.text(), "one");
-    // The copy is of its own, whatever becomes of the first.
+    // The copy does not change with the original.
     service.admin(put("a/1", "new")).await.expect(200);
     assert_eq!(read(&service, "b").await.text(), "one");
     for route in ["/v0/blob-copies", "/v0/blob-moves"] {
@@ -233,7 +237,7 @@ async fn copies_and_moves_stay_in_the_project_and_say_what_is_in_the_way() {
 }
 
 #[tokio::test]
-async fn a_removed_blob_is_gone_and_its_folders_with_it() {
+async fn removing_a_blob_also_removes_its_empty_folders() {
     let service = Service::start().await;
     stored(&service, "a/b/c", "x").await;
     let gone = sent(&service, Method::DELETE, "a/b/c", &[]).await;
@@ -257,7 +261,7 @@ async fn a_blob_expires() {
     assert_eq!(paths(&service, "").await.0, [] as [&str; 0]);
     let absent = put("a", "y").header("if-none-match", "*");
     let answer = service.admin(absent).await;
-    assert_eq!(answer.status, 200, "its place was not cleared yet");
+    assert_eq!(answer.status, 200, "the expired blob is replaced");
     for life in ["1", "soon", "4000d", "-1h"] {
         let answer = service
             .admin(put(&format!("a?expires_in={life}"), "x"))
@@ -284,7 +288,8 @@ async fn nothing_is_stored_above_the_quota() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_before_it_is_sent_and_two_uploads_share_no_byte() {
+async fn an_upload_above_the_quota_is_refused_before_it_is_sent_and_concurrent_uploads_share_the_quota()
+ {
     let service = Service::start().await;
     let head = |path: &str, length: u64| {
         format!(
@@ -305,7 +310,7 @@ async fn what_does_not_fit_is_refused_before_it_is_sent_and_two_uploads_share_no
 }
 
 #[tokio::test]
-async fn a_token_sees_the_blobs_of_its_projects_alone() {
+async fn a_token_sees_only_the_blobs_of_its_projects() {
     let service = Service::follow(&["main", "other"]).await;
     let both = [Scope::BlobRead, Scope::BlobWrite];
     let of_main = service.limited(both, &["main"]).await;
@@ -350,13 +355,13 @@ async fn the_alias_blob_gives_both_scopes() {
 }
 
 #[tokio::test]
-async fn a_large_blob_comes_whole_and_a_broken_upload_leaves_nothing() {
+async fn a_large_blob_is_sent_completely_and_an_interrupted_upload_leaves_no_file() {
     let service = Service::start().await;
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
     service.admin(put("large", bytes.clone())).await.expect(201);
     assert!(
         read(&service, "large").await.body == bytes,
-        "it came back changed"
+        "the downloaded bytes differ"
     );
     let head = format!(
         "PUT /v0/blobs/large HTTP/1.1\r\nhost: everscan.test\r\nauthorization: Bearer {}\r\n\
@@ -370,11 +375,11 @@ async fn a_large_blob_comes_whole_and_a_broken_upload_leaves_nothing() {
     );
     assert!(
         read(&service, "large").await.body == bytes,
-        "it was replaced"
+        "the blob was replaced"
     );
 }
 
-/// Makes a link, and returns its id and the path in it.
+/// Makes a link, and returns its id and its path.
 async fn linked(service: &Service, token: &str, body: &Value) -> (String, String) {
     let call = Call::post("/v0/blob-links").json(body).bearer(token);
     let made = call.send(service.address).await.expect(201);
@@ -382,7 +387,7 @@ async fn linked(service: &Service, token: &str, body: &Value) -> (String, String
 }
 
 #[tokio::test]
-async fn a_link_lets_anybody_read_or_store_one_blob_until_it_ends() {
+async fn anybody_can_read_or_store_one_blob_with_a_link_until_it_expires() {
     let service = Service::start().await;
     stored(&service, "a/b", "content").await;
     let get = json!({"path": "a/b", "use_for": "get", "expires_in": "1h"});
@@ -447,7 +452,7 @@ async fn a_link_lets_anybody_read_or_store_one_blob_until_it_ends() {
 }
 
 #[tokio::test]
-async fn a_link_is_good_for_no_more_than_its_token() {
+async fn a_link_has_no_more_rights_than_its_token() {
     let service = Service::follow(&["main", "other"]).await;
     let reader = service.limited([Scope::BlobRead], &["main"]).await;
     let both = service
@@ -464,7 +469,7 @@ async fn a_link_is_good_for_no_more_than_its_token() {
     let refused = call.send(service.address).await;
     refused.problem(403, "forbidden");
     let (id, url) = linked(&service, &reader, &get).await;
-    // Of another project it does not exist.
+    // For a token of another project, the link does not exist.
     let other = service.limited([Scope::BlobRead], &["other"]).await;
     let revoke = Call::new(Method::DELETE, format!("/v0/blob-links/{id}")).bearer(&other);
     revoke.send(service.address).await.problem(404, "not_found");

@@ -1,4 +1,4 @@
-//! Bodies and heads that are too large, too slow, cut off, or nonsense.
+//! Requests with bodies or heads that are too large, too slow, cut off or malformed.
 
 use http::Method;
 use serde_json::json;
@@ -16,7 +16,7 @@ fn head(method: &str, path: &str, token: &str, more: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_body_that_says_it_is_too_large_is_refused_before_it_is_sent() {
+async fn a_body_whose_declared_length_is_too_large_is_refused_before_it_is_sent() {
     let service = Service::start().await;
     for (path, length) in [
         ("/v0/tokens", 64 * 1024 + 1_u64),
@@ -37,7 +37,7 @@ async fn a_body_that_says_it_is_too_large_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_body_is_not_waited_for_before_the_token_is_known_to_be_good() {
+async fn the_token_is_checked_before_the_body_is_read() {
     let service = Service::start().await;
     for length in [
         "content-length: 10",
@@ -71,7 +71,7 @@ async fn a_body_without_a_length_is_counted() {
 }
 
 #[tokio::test]
-async fn a_body_in_pieces_is_put_together() {
+async fn a_chunked_body_is_joined() {
     let service = Service::start().await;
     let more = "content-type: application/json; charset=utf-8\r\ntransfer-encoding: chunked\r\nconnection: close";
     let mut raw = Raw::send(
@@ -88,7 +88,7 @@ async fn a_body_in_pieces_is_put_together() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_and_its_sender_left() {
+async fn malformed_requests_are_refused_and_their_connections_closed() {
     let service = Service::start().await;
     for bytes in [
         &b"\x00\x01\x02\x03\r\n\r\n"[..],
@@ -140,7 +140,7 @@ async fn an_unreadable_request_is_answered_with_a_problem() {
 }
 
 #[tokio::test]
-async fn only_json_is_taken_for_json() {
+async fn only_the_json_media_type_is_accepted() {
     let service = Service::start().await;
     for (kind, status) in [
         ("application/json", 400),
@@ -160,7 +160,7 @@ async fn only_json_is_taken_for_json() {
 }
 
 #[tokio::test]
-async fn a_list_is_not_taken_for_an_object() {
+async fn a_list_in_place_of_an_object_is_refused() {
     let service = Service::start().await;
     let job = service.dispatch("build").await;
     for (method, path, body) in [
@@ -182,7 +182,7 @@ async fn a_list_is_not_taken_for_an_object() {
 }
 
 #[tokio::test]
-async fn a_query_that_is_huge_or_nonsense_is_refused() {
+async fn huge_or_malformed_queries_are_refused() {
     let service = Service::start().await;
     let huge = format!("/v0/jobs?{}", "a=b&".repeat(5_000));
     service.get(&huge).await.problem(400, "invalid_request");
@@ -207,7 +207,7 @@ async fn a_query_that_is_huge_or_nonsense_is_refused() {
 }
 
 #[tokio::test]
-async fn what_a_token_or_a_runner_may_be_is_bounded() {
+async fn the_fields_of_tokens_and_runners_are_limited() {
     let service = Service::start().await;
     let year = 365 * 24 * 3600;
     for (body, field) in [
@@ -248,7 +248,7 @@ async fn what_a_token_or_a_runner_may_be_is_bounded() {
         let problem = problem.problem(400, "invalid_request");
         assert_eq!(problem["errors"][0]["field"], field, "{body}");
     }
-    // A refused registration does not use up its token; an accepted one does.
+    // A refused registration does not consume its token; an accepted registration does.
     let body = json!({"token": token, "name": "one", "capacity": 1, "version": "0.1.0"});
     let register = |body| Call::post("/v0/runners/register").json(body);
     register(&body).send(service.address).await.expect(201);
@@ -257,7 +257,7 @@ async fn what_a_token_or_a_runner_may_be_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_runner_that_is_not_there_cannot_be_removed() {
+async fn an_unknown_runner_cannot_be_removed() {
     let service = Service::start().await;
     for id in ["x", "11111111-1111-4111-8111-111111111111"] {
         let call = Call::new(Method::DELETE, format!("/v0/runners/{id}"));

@@ -1,4 +1,4 @@
-//! A browser: it signs in with the form, keeps its cookie, and sends what the forms of a page hold.
+//! A browser that signs in with the form, keeps its cookie, and sends the forms of pages.
 
 use http::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -35,7 +35,7 @@ impl<'a> Browser<'a> {
         Self::signed_in_by(service, &sign_in(service, token, "").await)
     }
 
-    /// The browser that got this answer.
+    /// The browser that received this answer.
     pub(crate) fn signed_in_by(service: &'a Service, answer: &Answer) -> Self {
         assert_eq!(answer.status, 303, "{answer:?}");
         assert_eq!(answer.header("location"), Some("/"));
@@ -63,7 +63,7 @@ impl<'a> Browser<'a> {
         self.send(self.call(Method::GET, path)).await
     }
 
-    /// A page that is there.
+    /// A page, which must exist.
     pub(crate) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -75,7 +75,7 @@ impl<'a> Browser<'a> {
         self.send(typed(call, fields)).await
     }
 
-    /// Sends a form that is taken, and returns where the browser is sent.
+    /// Sends a form, which must be accepted. Returns the target of the redirect.
     pub(crate) async fn done(&self, path: &str, fields: &[(&str, &str)]) -> String {
         let answer = self.post(path, fields).await;
         assert_eq!(answer.status, 303, "{path}: {answer:?}");

@@ -48,7 +48,7 @@ async fn refused_credentials_are_slowed_down_by_address() {
     slowed.problem(429, "rate_limited");
     assert_eq!(slowed.header("retry-after"), Some("1"));
     assert_eq!(ask(&service, "evs_wrong", Some(FAR)).await.status, 401);
-    // A good token is not held up by others of its network.
+    // A valid token is not slowed down by invalid tokens from the same network.
     assert_eq!(ask(&service, &service.admin, Some(NEAR)).await.status, 200);
     for _ in 0..200 {
         assert_eq!(ask(&service, "evs_wrong", None).await.status, 401);
@@ -69,7 +69,7 @@ async fn a_token_has_a_rate_for_calls_from_other_machines() {
         }
     };
     slowed.problem(429, "rate_limited");
-    // The rate is the token's, from wherever it comes, and each token has its own.
+    // The rate belongs to the token, not to the address. Each token has its own rate.
     let other = service.personal([Scope::ProjectRead], None).await;
     assert_eq!(ask(&service, &other, Some(NEAR)).await.status, 200);
     for _ in 0..100 {
@@ -102,7 +102,7 @@ async fn every_change_by_a_person_is_in_the_audit_log_once() {
     answer.expect(200);
     let job = service.dispatch("large").await;
     service.get("/v0/jobs").await.expect(200);
-    // What is refused changes nothing.
+    // Refused requests change nothing, so they are not in the log.
     service
         .post("/v0/jobs/x/cancel", &json!({}))
         .await
@@ -186,13 +186,16 @@ async fn refused_sign_ins_are_one_line_for_each_address() {
     ask(&service, "evs_wrong", Some(NEAR))
         .await
         .problem(401, "unauthorized");
-    // Without a credential nobody signs in.
+    // A request without a credential is not a sign-in.
     let stranger = Call::get("/v0/projects").header("x-forwarded-for", NEAR);
     stranger
         .send(service.address)
         .await
         .problem(401, "unauthorized");
-    assert!(audited(&service, "").await.is_empty(), "the minute goes on");
+    assert!(
+        audited(&service, "").await.is_empty(),
+        "the line is written after the minute"
+    );
 
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;

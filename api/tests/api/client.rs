@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use crate::documented;
 
-/// Longer than the busiest machine needs. No test waits this long if the code works.
+/// Long enough for the busiest machine. Tests wait this long only if the code is broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A call before it is sent.
@@ -63,13 +63,13 @@ impl Call {
             .bytes(body.to_string())
     }
 
-    /// Sends it and reads the head of the answer.
+    /// Sends the call and reads the head of the answer.
     pub(crate) async fn open(self, address: SocketAddr) -> Opened {
         let stream = TcpStream::connect(address).await.unwrap();
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .unwrap();
-        // A connection that breaks off shows in its answer.
+        // A broken connection is visible in the answer.
         tokio::spawn(async move { drop(connection.await) });
         let host = self.headers.iter().find(|(name, _)| name == "host");
         let host = host.map_or("localhost", |(_, host)| host.as_str());
@@ -90,7 +90,7 @@ impl Call {
         }
     }
 
-    /// Sends it and reads the answer, but not the events of a stream, which has no end.
+    /// Sends the call and reads the answer, except for the events of a stream, which has no end.
     pub(crate) async fn send_to_stream(self, address: SocketAddr) -> Answer {
         let opened = self.open(address).await;
         let kind = opened.headers.get("content-type");
@@ -104,7 +104,7 @@ impl Call {
         opened.whole().await
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends the call and reads the whole answer.
     pub(crate) async fn send(self, address: SocketAddr) -> Answer {
         let (method, path) = (self.method.clone(), self.path.clone());
         let headers = self.headers.clone();
@@ -142,7 +142,7 @@ impl Opened {
         Some(String::from_utf8(frame.into_data().unwrap().into()).unwrap())
     }
 
-    /// Reads until `text` has been seen, and returns everything read so far.
+    /// Reads until `text` has arrived, and returns everything read so far.
     pub(crate) async fn until(&mut self, text: &str) -> String {
         let mut read = String::new();
         while !read.contains(text) {
@@ -154,7 +154,7 @@ impl Opened {
         read
     }
 
-    /// Reads the rest of the body. Whether it breaks off, so that nobody takes it for the whole.
+    /// Reads the rest of the body. True if the body breaks off instead of ending.
     pub(crate) async fn breaks_off(&mut self) -> bool {
         loop {
             match in_time(self.body.frame()).await {
@@ -221,7 +221,7 @@ impl Answer {
     }
 }
 
-/// Raw bytes on a connection of their own.
+/// Raw bytes on a separate connection.
 pub(crate) struct Raw(TcpStream);
 
 impl Raw {

@@ -1,4 +1,4 @@
-//! Scans that wake each other: their jobs name their causes however old they are, and people see the cycle.
+//! Scans that wake each other: their jobs name their causes, even old ones, and people see the circle.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn why(service: &Service, scan: &str) -> Value {
     service.get(&path).await.expect(200)
 }
 
-/// How many groups the metrics say go in a circle.
+/// The number of groups that wake each other, as the metrics report it.
 async fn circles(service: &Service) -> String {
     let answer = Call::get("/metrics").send(service.address).await;
     let mut lines = answer.text().lines();
@@ -39,7 +39,7 @@ async fn circles(service: &Service) -> String {
 }
 
 #[tokio::test]
-async fn jobs_name_their_causes_however_old_and_a_circle_is_reported() {
+async fn jobs_name_even_old_causes_and_a_circle_is_reported() {
     let service = Service::start().await;
     service.push(&[("workflows/ring.yaml", RING)]).await;
     let runner = service.register("one", &[], 1).await;
@@ -50,7 +50,7 @@ async fn jobs_name_their_causes_however_old_and_a_circle_is_reported() {
     for _ in 0..200 {
         jobs.push(next(&service, &runner).await);
     }
-    // A hundred laps are not beyond a hundred.
+    // A circle is reported after more than a hundred laps.
     assert_eq!(why(&service, "b").await.get("circle"), None);
     assert_eq!(circles(&service).await, "0");
     assert!(!browser.page("/").await.contains("laps of under a minute"));
@@ -66,7 +66,7 @@ async fn jobs_name_their_causes_however_old_and_a_circle_is_reported() {
         let page = browser.page(page).await;
         assert!(page.contains("101 laps of under a minute"), "{page}");
     }
-    // The job waits for the pause, and says where it stands.
+    // The job waits for the pause, and shows its place in the circle.
     let shown = service.get(&format!("/v0/jobs/{waiting}")).await;
     let shown = shown.expect(200);
     assert_eq!(shown["hops"], 202);
@@ -94,7 +94,7 @@ async fn jobs_name_their_causes_however_old_and_a_circle_is_reported() {
     let line = service.get(line).await.expect(200);
     assert_eq!(line["items"][0]["causes"], json!([jobs[404]]), "{line}");
 
-    // Once the loop is stopped, nobody sees it any more.
+    // After the loop is stopped, the circle is no longer reported.
     let waiting = text(&why(&service, "a").await["unfinished"][0]["id"]);
     let cancel = Call::post(format!("/v0/jobs/{waiting}/cancel"));
     service.admin(cancel).await.expect(200);

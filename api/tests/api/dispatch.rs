@@ -29,7 +29,7 @@ async fn a_repeat_with_the_same_key_gets_the_same_job() {
     let first = job("k").await;
     assert_eq!(job("k").await, first);
     assert_ne!(job("other").await, first);
-    // The same holds for two requests at once, and after the end of the job.
+    // The same applies to two concurrent requests, and after the end of the job.
     let (a, b) = tokio::join!(job("twice"), job("twice"));
     assert_eq!(a, b);
     let cancel = Call::post(format!("/v0/jobs/{first}/cancel"));
@@ -41,7 +41,7 @@ async fn a_repeat_with_the_same_key_gets_the_same_job() {
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_same_job_also_when_its_revision_can_no_longer_be_read() {
+async fn a_repeat_gets_the_same_job_even_if_its_revision_has_become_unreadable() {
     let service = Service::start().await;
     let body = json!({"inputs": {"target": "a"}});
     let dispatch = async |key: &str| keyed(&service, &service.admin, BUILD, key, &body).await;
@@ -64,7 +64,7 @@ async fn a_key_belongs_to_its_token_and_its_route() {
     let large = "/v0/workflows/pipeline/scans/large/dispatch";
     let third = keyed(&service, &service.admin, large, "k", &json!({})).await;
     assert_ne!(third.expect(202)["job"]["id"], first);
-    // The route is the same, however the workflow is named.
+    // The route is the same for every name of the workflow.
     let named = "/v0/workflows/main%2Fpipeline/scans/build/dispatch";
     let fourth = keyed(&service, &service.admin, named, "k", &body).await;
     assert_eq!(fourth.expect(202)["job"]["id"], first);
@@ -74,7 +74,7 @@ async fn a_key_belongs_to_its_token_and_its_route() {
 }
 
 #[tokio::test]
-async fn a_key_has_a_length() {
+async fn the_length_of_a_key_is_limited() {
     let service = Service::start().await;
     let body = json!({"inputs": {"target": "a"}});
     for key in ["", &"k".repeat(201)] {
@@ -117,7 +117,7 @@ async fn inputs_are_checked_and_completed() {
 }
 
 #[tokio::test]
-async fn large_inputs_are_kept_whole() {
+async fn large_inputs_are_stored_completely() {
     let service = Service::start().await;
     let large = "ü".repeat(60_000);
     let body = json!({"inputs": {"target": large}});
@@ -128,7 +128,7 @@ async fn large_inputs_are_kept_whole() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_started() {
+async fn a_dispatch_of_an_unknown_scan_is_refused() {
     let service = Service::follow(&["main", "other"]).await;
     let dispatch = |workflow: &str, scan: &str| {
         let path = format!("/v0/workflows/{workflow}/scans/{scan}/dispatch");
@@ -183,7 +183,7 @@ scans:
 ";
 
 #[tokio::test]
-async fn numbers_and_choices_are_checked_beside_their_fields_and_shown_as_they_are() {
+async fn problems_of_numbers_and_choices_are_shown_at_their_fields() {
     let service = Service::start().await;
     service.push(&[("workflows/typed.yaml", TYPED)]).await;
     let scan = service

@@ -1,4 +1,4 @@
-//! Every answer of every test is held against the document of the API, and the page of error codes against the type.
+//! Compares every answer of every test with the document of the API, and the page of error codes with the type.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::answers::fits;
 use crate::client::{Answer, Call};
 use crate::service::Service;
 
-/// By operation and status.
+/// Validators by operation and status.
 type Validators = HashMap<(&'static str, &'static Method, String), Arc<Validator>>;
 
 static VALIDATORS: LazyLock<Mutex<Validators>> = LazyLock::new(Mutex::default);
 
-/// Headers of requests that change what an operation does.
+/// Headers that change what a request does.
 const MEANINGFUL: [&str; 6] = [
     "if-match",
     "if-none-match",
@@ -28,8 +28,8 @@ const MEANINGFUL: [&str; 6] = [
     "x-content-digest",
 ];
 
-/// Headers of answers on which clients build.
-const TOLD: [&str; 9] = [
+/// Headers of answers that clients rely on.
+const RELIED_ON: [&str; 9] = [
     "accept-ranges",
     "allow",
     "content-range",
@@ -41,7 +41,7 @@ const TOLD: [&str; 9] = [
     "x-request-id",
 ];
 
-/// Fails unless the document says that there may be such a request with such an answer.
+/// Fails unless the document allows this answer to this request.
 pub(crate) fn check(method: &Method, path: &str, headers: &[(String, String)], answer: &Answer) {
     let path = path.split('?').next().unwrap();
     let mut routes = ROUTES.iter().filter(|route| route.method == *method);
@@ -81,7 +81,7 @@ pub(crate) fn check(method: &Method, path: &str, headers: &[(String, String)], a
         response => response,
     };
     let documented = response["headers"].as_object().unwrap();
-    for header in TOLD
+    for header in RELIED_ON
         .into_iter()
         .filter(|header| answer.header(header).is_some())
     {
@@ -101,7 +101,7 @@ pub(crate) fn check(method: &Method, path: &str, headers: &[(String, String)], a
     let kind = kind.split(';').next().unwrap();
     let schema = &content[kind]["schema"];
     assert!(content.get(kind).is_some(), "{what}");
-    // Artifacts have a media type alone, and documents of their own kind may be any JSON.
+    // For artifacts only the media type is documented, and other documents may be any JSON.
     if !kind.ends_with("json") || kind.contains("ndjson") || !schema.is_object() {
         return;
     }
@@ -123,7 +123,7 @@ pub(crate) fn check(method: &Method, path: &str, headers: &[(String, String)], a
 }
 
 #[tokio::test]
-async fn the_document_and_its_page_are_for_anyone() {
+async fn the_document_and_its_page_are_public() {
     let service = Service::start().await;
     let get = |path: &str| Call::get(path).send(service.address);
     let document = get("/v0/openapi.json").await;
@@ -147,7 +147,7 @@ async fn the_document_and_its_page_are_for_anyone() {
 }
 
 #[tokio::test]
-async fn what_can_be_read_can_be_asked_for_its_head() {
+async fn every_get_route_also_answers_head() {
     let service = Service::start().await;
     for path in ["/healthz", "/v0/openapi.json", "/v0/jobs"] {
         let get = service.admin(Call::get(path)).await;
@@ -162,7 +162,7 @@ async fn what_can_be_read_can_be_asked_for_its_head() {
 }
 
 #[test]
-fn the_page_of_error_codes_has_all_of_them() {
+fn the_page_of_error_codes_is_complete() {
     let schema = &OPENAPI["components"]["schemas"]["ErrorCode"];
     let mut page = String::from(
         "# Error codes\n\nEvery error of the API is `application/problem+json` (RFC 9457) with one of these codes. A code never changes its\n\

@@ -1,4 +1,4 @@
-//! The files in artifacts, and how those of two jobs differ.
+//! The files in artifacts, and the difference between the artifacts of two jobs.
 
 use std::io::{Cursor, Write};
 
@@ -81,7 +81,7 @@ async fn the_files_of_an_artifact_are_listed_by_name() {
 }
 
 #[tokio::test]
-async fn two_artifacts_differ_in_their_files() {
+async fn the_difference_of_two_artifacts_lists_their_files() {
     let before = packed(&[("gone", "x"), ("same", "x"), ("other", "abc")]);
     let after = packed(&[("new", "x"), ("same", "x"), ("other", "abd")]);
     let (service, jobs) = with_artifacts(&[before, after]).await;
@@ -114,7 +114,7 @@ async fn two_artifacts_differ_in_their_files() {
 }
 
 #[tokio::test]
-async fn an_artifact_that_is_no_zip_or_is_gone_says_so() {
+async fn listing_an_artifact_that_is_no_zip_or_was_removed_is_refused_with_the_reason() {
     let (service, jobs) = with_artifacts(&[&b"a zip"[..], packed(&[("a", "x")])]).await;
     let of = |job: &String| format!("/v0/jobs/{job}/artifacts/out");
     for path in [

@@ -13,7 +13,7 @@ struct Stream {
     unread: String,
 }
 
-/// A message of the stream: its event, its data and the id that came with it.
+/// A message of the stream: its event, its data and its id.
 #[derive(Debug, Default)]
 struct Message {
     event: String,
@@ -51,7 +51,7 @@ impl Stream {
         Some(read)
     }
 
-    /// The next event, without the ids in between.
+    /// The next event. Skips ids between events.
     async fn event(&mut self) -> (String, Value) {
         loop {
             let message = self.next().await.unwrap();
@@ -123,7 +123,7 @@ async fn changes_are_sent_in_order() {
 }
 
 #[tokio::test]
-async fn a_listener_gets_what_it_asks_for_and_may_see() {
+async fn a_listener_gets_only_requested_and_visible_events() {
     let service = Service::follow(&["main", "other"]).await;
     let (first, second) = (
         service.dispatch("large").await,
@@ -167,7 +167,7 @@ async fn a_listener_gets_what_it_asks_for_and_may_see() {
         );
         assert_eq!(data["state"], "cancelled");
     }
-    // A job of their own is the first that the others hear of.
+    // The silent streams received no earlier event: their first event is about a job that they may see.
     let path = "/v0/workflows/other%2Fpipeline/scans/large/dispatch";
     let answer = service.post(path, &json!({})).await.expect(202);
     for stream in &mut silent {
@@ -187,7 +187,7 @@ async fn a_listener_gets_what_it_asks_for_and_may_see() {
 }
 
 #[tokio::test]
-async fn a_listener_continues_after_its_last_event_or_reads_everything_again() {
+async fn a_listener_continues_after_its_last_event_or_must_resync() {
     let service = Service::start().await;
     let mut stream = Stream::open(&service, listen(&service, "")).await;
     let place = stream.id().await;

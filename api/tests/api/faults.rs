@@ -1,5 +1,4 @@
-//! Callers that send too much, too slowly or not to the end. The clock of the timers is moved, so that nobody waits for a
-//! time limit.
+//! Callers that send too much, too slowly or incompletely. The tests move the clock of the timers instead of waiting for a limit.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -17,7 +16,7 @@ use crate::artifacts::unfinished;
 use crate::client::{Call, Raw, in_time};
 use crate::service::{Claimed, Service};
 
-/// The head of an upload of that many bytes, or of one whose body says where it ends.
+/// The head of an upload with this length, or of a chunked upload.
 fn upload(method: &str, path: &str, token: &str, length: &str) -> String {
     format!(
         "{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
@@ -26,7 +25,7 @@ fn upload(method: &str, path: &str, token: &str, length: &str) -> String {
     )
 }
 
-/// Waits until so many uploads have a temporary file.
+/// Waits until this many uploads have a temporary file.
 pub(crate) async fn until_unfinished(service: &Service, count: usize) {
     in_time(async {
         while unfinished(service).await != count {
@@ -55,7 +54,7 @@ async fn nothing_is_stored(service: &Service, worker: &Claimed) {
 }
 
 #[tokio::test]
-async fn an_upload_of_a_byte_a_second_ends_and_leaves_nothing() {
+async fn an_upload_of_one_byte_per_second_is_ended_and_leaves_no_file() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     for (path, token) in uploads(&service, &worker) {
@@ -89,10 +88,10 @@ async fn an_upload_whose_length_is_wrong_is_not_stored() {
     let (_, worker) = service.claimed("one").await;
     for (path, token) in uploads(&service, &worker) {
         for (length, body) in [
-            // Less than was announced, and an end of the body that never comes.
+            // Fewer bytes than announced, and a chunked body without an end.
             ("content-length: 1000", "the beginning"),
             ("transfer-encoding: chunked", "d\r\nthe beginning\r\n"),
-            // Lengths that are no lengths, or contradict each other.
+            // Invalid or contradicting lengths.
             ("transfer-encoding: chunked", "ffffffffffffffffff\r\n"),
             ("transfer-encoding: chunked", "-1\r\nx\r\n0\r\n\r\n"),
             ("content-length: 5\r\ncontent-length: 6", "whole!"),
@@ -122,10 +121,11 @@ async fn an_upload_with_another_digest_leaves_no_temporary_file() {
     assert_eq!(blobs["items"], json!([]));
 }
 
-/// Bytes that the sockets at both ends may take before anybody reads them.
+/// Bytes that the sockets at both ends may buffer.
 const BUFFERED: u64 = 32 * 1024 * 1024;
 
-/// Whoever has no token sends ten gigabytes to every route with a body: it is refused at once, and nobody takes the bytes.
+/// A caller without a token sends ten gigabytes to every route with a body. The daemon refuses at once and does not read the
+/// bytes.
 #[tokio::test]
 async fn ten_gigabytes_without_a_token_are_refused_unread() {
     let service = Service::start().await;
@@ -148,7 +148,7 @@ async fn ten_gigabytes_without_a_token_are_refused_unread() {
         let mut answer = [0; 12];
         in_time(stream.read_exact(&mut answer)).await.unwrap();
         let expected = match route.access {
-            // They let anybody in, but take small bodies.
+            // These routes accept anybody, but only small bodies.
             Access::Public(_) => "HTTP/1.1 413",
             Access::Link(_) => "HTTP/1.1 404",
             Access::Local(..)
@@ -171,11 +171,11 @@ async fn ten_gigabytes_without_a_token_are_refused_unread() {
     service.get("/healthz").await.expect(200);
 }
 
-/// Connections of each kind: far fewer than the daemon takes, since the test has both ends of each.
+/// Connections of each kind: far fewer than the daemon accepts, because the test has both ends of each.
 const CONNECTIONS: usize = 300;
 
 #[tokio::test]
-async fn slow_heads_and_idle_connections_hold_nobody_up_and_are_closed() {
+async fn slow_heads_and_idle_connections_are_closed_and_do_not_delay_others() {
     let service = Service::start().await;
     let address = service.address;
     let open = async |bytes: &str| {
@@ -200,10 +200,10 @@ async fn slow_heads_and_idle_connections_hold_nobody_up_and_are_closed() {
     }
     tokio::time::pause();
     let begun = Instant::now();
-    // A byte of another header now and then does not buy time.
+    // Sending a byte of another header now and then does not extend the limit.
     while begun.elapsed() < Duration::from_secs(70) {
         for stream in &mut slow {
-            // It may be closed by now.
+            // The connection may already be closed.
             drop(stream.write_all(b"x").await);
         }
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -226,7 +226,7 @@ async fn healthy(address: SocketAddr) {
     Call::get("/healthz").send(address).await.expect(200);
 }
 
-/// What is asked of a proxy has no path.
+/// Requests to a proxy have no path.
 #[tokio::test]
 async fn a_request_without_a_path_is_answered() {
     let service = Service::start().await;
@@ -237,7 +237,7 @@ async fn a_request_without_a_path_is_answered() {
     }
 }
 
-/// A condition that cannot be read is not one that is not there.
+/// An unreadable condition must not count as absent.
 #[tokio::test]
 async fn headers_that_cannot_be_read_are_refused() {
     let service = Service::start().await;
@@ -261,7 +261,7 @@ async fn headers_that_cannot_be_read_are_refused() {
 }
 
 #[tokio::test]
-async fn an_upload_by_a_link_that_is_revoked_meanwhile_is_not_stored() {
+async fn an_upload_is_not_stored_if_its_link_is_revoked_meanwhile() {
     let service = Service::start().await;
     let body = json!({"path": "in", "use_for": "put", "expires_in": "1h"});
     let made = service.post("/v0/blob-links", &body).await.expect(201);

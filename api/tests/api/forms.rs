@@ -1,4 +1,4 @@
-//! Forms: what they do, and what is said beside their fields.
+//! Forms: their effects, and the messages at their fields.
 
 use http::Method;
 use model::Scope;
@@ -19,7 +19,7 @@ fn key(page: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_form_starts_one_job_however_often_it_is_sent() {
+async fn a_form_that_is_sent_repeatedly_starts_one_job() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let key = key(&browser.page(DISPATCH).await);
@@ -48,7 +48,7 @@ async fn a_form_starts_one_job_however_often_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_form_that_is_refused_keeps_what_was_typed() {
+async fn a_refused_form_keeps_its_input() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let form = [
@@ -127,7 +127,7 @@ async fn vars_secrets_tokens_and_runners_are_managed_by_forms() {
     jobs.send(service.address).await.expect(200);
     assert!(
         !browser.page("/tokens").await.contains(secret),
-        "shown once"
+        "the secret is shown only once"
     );
 
     let answer = browser.post("/runners/registrations", &[]).await;
@@ -170,7 +170,7 @@ async fn a_form_without_its_scope_does_nothing() {
     let jobs = service.get("/v0/jobs").await.expect(200);
     assert_eq!(jobs["items"].as_array().unwrap().len(), 0);
 
-    // The answer would be the page of runners.
+    // The answer would be the page of the runners, which this token may not see.
     let token = service.personal([Scope::RunnerWrite], None).await;
     let browser = Browser::with(&service, &token).await;
     let answer = browser.post("/runners/registrations", &[]).await;
@@ -179,11 +179,11 @@ async fn a_form_without_its_scope_does_nothing() {
     let changes = service.get("/v0/audit").await.expect(200);
     let mut changes = changes["items"].as_array().unwrap().iter();
     let of_browser = changes.find(|line| !line["session"].is_null());
-    assert_eq!(of_browser, None, "nothing was made");
+    assert_eq!(of_browser, None, "no job was started");
 }
 
 #[tokio::test]
-async fn who_may_not_read_jobs_is_led_to_a_page_that_is_shown() {
+async fn a_reader_without_job_read_is_redirected_to_a_visible_page() {
     let service = Service::start().await;
     let token = service
         .personal([Scope::Dispatch, Scope::JobWrite], None)

@@ -1,4 +1,4 @@
-//! `Idempotency-Key` on requests that make a secret: it is made once, and the repeat says what was made.
+//! `Idempotency-Key` on requests that make a secret: the secret is made once, and a repeat names the object that was made.
 
 use api::{Access, OPENAPI, ROUTES, UserRoute};
 use http::Method;
@@ -26,11 +26,11 @@ async fn is_accepted(service: &Service, secret: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_repeat_makes_no_second_token_and_says_which_was_made() {
+async fn a_repeat_makes_no_second_token_and_names_the_first() {
     let service = Service::start().await;
     let body = json!({"name": "ci", "scopes": ["job:read"]});
     let ask = || keyed(&service, &service.admin, "/v0/tokens", &body);
-    // Also if both are on their way at once.
+    // The same applies to two concurrent requests.
     let (one, other) = tokio::join!(ask(), ask());
     let (made, refused) = if one.status == 201 {
         (one, other)
@@ -51,7 +51,7 @@ async fn a_repeat_makes_no_second_token_and_says_which_was_made() {
     let mismatch = keyed(&service, &service.admin, "/v0/tokens", &changed).await;
     mismatch.problem(422, "idempotency_mismatch");
     assert_eq!(tokens(&service).await, there);
-    // The key of another caller is another key.
+    // The same key of another caller is a different key.
     let caller = service.personal([Scope::Admin], None).await;
     let own = keyed(&service, &caller, "/v0/tokens", &body).await;
     assert_ne!(own.expect(201)["id"], made["id"]);
@@ -64,7 +64,7 @@ async fn a_repeated_regeneration_leaves_both_secrets_as_they_are() {
     let made = keyed(&service, &service.admin, "/v0/tokens", &body).await;
     let made = made.expect(201);
     let body = json!({"overlap_seconds": 60});
-    // The route is the same, however the token is named, and it is not that of the creation.
+    // The route is the same for every name of the token, and differs from the route of the creation.
     let path = format!("/v0/tokens/{}/regenerate", text(&made["id"]));
     let first = keyed(&service, &service.admin, &path, &body).await;
     let first = first.expect(200);
@@ -101,24 +101,24 @@ async fn a_repeat_makes_no_second_link() {
     assert_eq!(listed["items"].as_array().unwrap().len(), 1);
 }
 
-/// What a `POST` of users does that takes no key.
+/// The `POST` routes of users that take no key, with the reason.
 const KEYLESS: &[(UserRoute, &str)] = &[
     (
         UserRoute::SyncSource,
-        "asks for a look, and another look is harmless",
+        "asks for a poll, and another poll is harmless",
     ),
     (
         UserRoute::ApproveSource,
-        "what is approved or not held stays as it is",
+        "approving a tip again changes nothing",
     ),
     (UserRoute::Validate, "makes nothing"),
     (
         UserRoute::PruneWorkflow,
-        "only removes, and a repeat finds nothing more",
+        "only removes, and a repeat removes nothing more",
     ),
     (
         UserRoute::SuspendWorkflow,
-        "what is suspended stays as it is",
+        "suspending again changes nothing",
     ),
     (UserRoute::ResumeWorkflow, "it is resumed once"),
     (UserRoute::SuspendScan, "what is suspended stays as it is"),
@@ -129,7 +129,7 @@ const KEYLESS: &[(UserRoute, &str)] = &[
 ];
 
 #[tokio::test]
-async fn every_post_of_users_that_makes_something_takes_a_key() {
+async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     let source = service.get("/v0/sources/main").await.expect(200);
@@ -164,7 +164,7 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
             UserRoute::Validate => json!({"text": "", "file": "a.yaml"}),
             _ => json!({}),
         };
-        // A key that is too long is noticed only where keys are read.
+        // Only routes that read the key notice that it is too long.
         let call = Call::post(&path).header("idempotency-key", &"k".repeat(201));
         let answer = service.admin(call.json(&body)).await;
         let is_keyless = KEYLESS.iter().any(|(keyless, _)| *keyless == id);
@@ -178,7 +178,7 @@ async fn every_post_of_users_that_makes_something_takes_a_key() {
 }
 
 #[tokio::test]
-async fn a_key_is_printable() {
+async fn unprintable_keys_are_refused() {
     let service = Service::start().await;
     for (key, status) in [("a b", 201), ("a\tb", 400), ("é", 400)] {
         let call = Call::post("/v0/runner-registrations").header("idempotency-key", key);

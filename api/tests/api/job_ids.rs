@@ -1,4 +1,4 @@
-//! Jobs named by a part of their id, and what their expressions read.
+//! Jobs that are named by a part of their id, and the values that their expressions read.
 
 use model::Scope;
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn a_job_is_found_by_the_first_or_last_digits_of_its_id() {
         }
     }
     let end = &waiting[waiting.len() - 8..];
-    // Every route of a user takes it.
+    // Every route of users accepts a part of an id.
     service
         .get(&format!("/v0/jobs/{end}/artifacts"))
         .await
@@ -38,7 +38,7 @@ async fn a_job_is_found_by_the_first_or_last_digits_of_its_id() {
 }
 
 #[tokio::test]
-async fn a_part_that_several_jobs_have_names_them_and_one_that_none_has_says_how_far_it_looked() {
+async fn an_ambiguous_part_lists_its_jobs_and_an_unknown_part_says_which_jobs_were_searched() {
     let service = Service::follow(&["main", "other"]).await;
     let first = service.dispatch("large").await;
     service
@@ -46,7 +46,7 @@ async fn a_part_that_several_jobs_have_names_them_and_one_that_none_has_says_how
         .await
         .expect(200);
     let second = service.dispatch("build").await;
-    // The first digits tell the time, which stands still.
+    // The first digits encode the time, and the clock of the test stands still.
     let shared = &first[..9];
     let answer = service.get(&format!("/v0/jobs/{shared}")).await;
     check(&service, "jobs/ambiguous_job", &answer);
@@ -116,7 +116,7 @@ async fn jobs_are_listed_by_a_part_of_their_ids_page_by_page() {
 }
 
 #[tokio::test]
-async fn the_candidates_of_a_part_end_somewhere() {
+async fn the_list_of_candidates_is_limited() {
     let service = Service::start().await;
     for _ in 0..12 {
         service.dispatch("large").await;
@@ -129,7 +129,7 @@ async fn the_candidates_of_a_part_end_somewhere() {
 }
 
 #[tokio::test]
-async fn a_context_has_what_was_frozen_at_the_claim_and_no_secret() {
+async fn a_context_has_the_values_frozen_at_the_claim_and_no_secret() {
     let service = Service::start().await;
     let file = "
 scans:

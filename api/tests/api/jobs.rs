@@ -14,7 +14,7 @@ fn ids(page: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn pages_follow_one_another_newest_first_without_gap_or_repeat() {
+async fn pages_list_all_jobs_newest_first_without_gap_or_repeat() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let mut all = vec![worker.id.clone()];
@@ -44,7 +44,7 @@ async fn pages_follow_one_another_newest_first_without_gap_or_repeat() {
 }
 
 #[tokio::test]
-async fn filters_take_what_they_name() {
+async fn filters_select_the_matching_jobs() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let large = service.dispatch("large").await;
@@ -86,7 +86,7 @@ async fn filters_take_what_they_name() {
 }
 
 #[tokio::test]
-async fn a_scan_that_never_existed_differs_from_one_without_jobs_and_from_a_removed_one() {
+async fn unknown_scans_idle_scans_and_removed_scans_get_different_answers() {
     let service = Service::start().await;
     let none = service.get("/v0/jobs?scan=nightly").await.expect(200);
     assert!(ids(&none).is_empty());
@@ -135,12 +135,12 @@ async fn a_scan_that_never_existed_differs_from_one_without_jobs_and_from_a_remo
         .await
         .expect(200);
     assert_eq!(cancelled["state"], "cancelled");
-    // The scan never had a job, so nothing is left of it.
+    // The scan never had a job, so nothing of it remains.
     why("nightly").await.problem(404, "not_found");
 }
 
 #[tokio::test]
-async fn why_says_what_a_job_waits_for() {
+async fn why_names_the_reason_that_a_job_waits_for() {
     let service = Service::start().await;
     let id = service.dispatch("large").await;
     let job = service.get(&format!("/v0/jobs/{id}")).await.expect(200);
@@ -193,7 +193,7 @@ async fn a_failed_job_names_its_retry_and_the_retry_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn what_is_no_job_is_not_found_however_it_is_written() {
+async fn unknown_jobs_are_not_found_in_any_spelling() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     for path in [
@@ -217,7 +217,7 @@ async fn what_is_no_job_is_not_found_however_it_is_written() {
         .get("/v0/jobs/%ff")
         .await
         .problem(404, "no_such_route");
-    // A UUID is the same in capitals and with its hyphens percent-encoded.
+    // A UUID may also be in upper case and with percent-encoded hyphens.
     let job = job.to_uppercase().replace('-', "%2D");
     service.get(&format!("/v0/jobs/{job}")).await.expect(200);
 }
@@ -244,7 +244,7 @@ async fn waiting_ends_with_the_job() {
     service.complete(&worker, 1).await.expect(200);
     let job = waiting.await.unwrap().expect(200);
     assert_eq!(job["state"], "succeeded");
-    // A job that is over is answered at once.
+    // A request for a finished job is answered at once.
     assert_eq!(service.get(&path).await.expect(200), job);
     let path = format!("/v0/jobs/{}?wait=soon", worker.id);
     service.get(&path).await.problem(400, "invalid_request");
@@ -262,7 +262,7 @@ async fn a_running_job_shows_the_artifact_that_is_stored() {
         assert_eq!(report.send(service.address).await.status, 204);
         service.get(&path).await.expect(200)["storing"].clone()
     };
-    // What the scan does not declare is not passed on.
+    // Artifacts that the scan does not declare are ignored.
     assert_eq!(report("made-up").await, json!(null));
     let storing = json!({"name": "out", "phase": "packing", "bytes": 3, "of": 9});
     assert_eq!(report("out").await, storing);
@@ -285,7 +285,7 @@ async fn waiting_ends_when_the_daemon_stops() {
 }
 
 #[tokio::test]
-async fn cancelling_again_is_harmless_and_cancelling_what_is_done_is_refused() {
+async fn cancelling_again_is_harmless_and_cancelling_a_finished_job_is_refused() {
     let service = Service::start().await;
     let waiting = service.dispatch("large").await;
     let cancel = |job: &str| service.admin(Call::post(format!("/v0/jobs/{job}/cancel")));
@@ -299,7 +299,7 @@ async fn cancelling_again_is_harmless_and_cancelling_what_is_done_is_refused() {
 }
 
 #[tokio::test]
-async fn a_job_that_waits_says_for_what() {
+async fn a_waiting_job_names_its_reason() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     let waiting = async || {
@@ -325,7 +325,7 @@ async fn a_job_that_waits_says_for_what() {
 }
 
 #[tokio::test]
-async fn a_list_is_narrowed_by_what_is_known_of_a_job() {
+async fn jobs_are_filtered_by_their_properties() {
     let service = Service::start().await;
     let (runner, first) = service.claimed("one").await;
     service.complete(&first, 0).await.expect(200);
@@ -379,7 +379,7 @@ async fn a_list_is_narrowed_by_what_is_known_of_a_job() {
 }
 
 #[tokio::test]
-async fn a_job_is_found_by_its_digits_also_while_it_ends() {
+async fn a_job_is_found_by_its_digits_even_while_it_ends() {
     let service = Service::start().await;
     for round in 0..5 {
         let (_, worker) = service.claimed(&format!("runner {round}")).await;

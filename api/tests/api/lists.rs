@@ -1,4 +1,4 @@
-//! Every list comes in pages.
+//! Every list has pages.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const WHOLE: &[(&str, &str)] = &[
     ),
 ];
 
-/// A path of the route for something that the service has, with the parameters it needs.
+/// A path of the route for an object of the service, with the required parameters.
 fn example(route: &str, job: &str) -> String {
     let mut path = route.to_owned();
     for (name, value) in [

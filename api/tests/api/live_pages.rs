@@ -6,7 +6,7 @@ use crate::browser::Browser;
 use crate::service::Service;
 
 #[tokio::test]
-async fn topics_of_what_changes_are_streamed() {
+async fn topics_of_changed_objects_are_streamed() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let live = browser.call(Method::GET, "/live");

@@ -1,4 +1,4 @@
-//! Following a log: in every form, from every begin, until the job has finished.
+//! Following a log in every form and from every start, until the job has finished.
 
 use http::Method;
 use serde_json::json;
@@ -21,7 +21,7 @@ async fn follow(service: &Service, worker: &Claimed, kind: &str) -> Opened {
 }
 
 #[tokio::test]
-async fn a_follower_reads_what_comes_until_the_job_is_over_in_every_form() {
+async fn a_follower_reads_new_records_in_every_form_until_the_job_ends() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let mut plain = follow(&service, &worker, "text/plain").await;
@@ -52,7 +52,7 @@ async fn a_follower_reads_what_comes_until_the_job_is_over_in_every_form() {
 }
 
 #[tokio::test]
-async fn a_follower_waits_for_a_job_that_has_not_begun() {
+async fn a_follower_waits_for_a_scheduled_job() {
     let service = Service::start().await;
     let job = service.dispatch("build").await;
     let call = Call::get(format!("/v0/jobs/{job}/logs?follow=true")).bearer(&service.admin);
@@ -66,7 +66,7 @@ async fn a_follower_waits_for_a_job_that_has_not_begun() {
 }
 
 #[tokio::test]
-async fn an_event_stream_goes_on_after_the_last_event() {
+async fn an_event_stream_continues_after_the_last_event() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     append(&service, &worker, 0, &["a", "b", "c"]).await;
@@ -85,12 +85,12 @@ async fn an_event_stream_goes_on_after_the_last_event() {
     assert_eq!(events("2", "").await, "");
     assert_eq!(events("nonsense", "").await, "0 1 2");
     assert_eq!(events(&u64::MAX.to_string(), "").await, "");
-    // The query wins over the header that a browser adds by itself.
+    // The query wins over the header that browsers add.
     assert_eq!(events("0", "?from=0").await, "0 1 2");
 }
 
 #[tokio::test]
-async fn a_follower_that_goes_away_disturbs_nobody() {
+async fn a_follower_that_leaves_does_not_affect_others() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let gone = follow(&service, &worker, "text/plain").await;
@@ -114,7 +114,7 @@ async fn a_follower_ends_when_the_daemon_stops() {
 }
 
 #[tokio::test]
-async fn a_follower_gets_what_it_wants_and_no_more() {
+async fn a_follower_gets_only_the_requested_records() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     varied(&service, &worker).await;
@@ -160,7 +160,7 @@ async fn a_follower_gets_what_it_wants_and_no_more() {
 }
 
 #[tokio::test]
-async fn an_event_stream_that_goes_on_has_had_its_tail() {
+async fn an_event_stream_does_not_repeat_its_tail_after_a_reconnection() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     varied(&service, &worker).await;

@@ -56,7 +56,7 @@ async fn a_log_is_searched_while_the_job_runs_and_afterwards() {
 }
 
 #[tokio::test]
-async fn a_search_counts_all_and_comes_in_pages() {
+async fn a_search_counts_all_matches_and_has_pages() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let lines: Vec<String> = (0..130).map(|n| format!("line {n}")).collect();
@@ -88,7 +88,7 @@ async fn a_search_counts_all_and_comes_in_pages() {
 }
 
 #[tokio::test]
-async fn only_those_who_may_read_jobs_of_the_project_search_their_logs() {
+async fn only_readers_of_a_projects_jobs_can_search_their_logs() {
     let service = Service::follow(&["main", "other"]).await;
     let (_, worker) = service.claimed("one").await;
     varied(&service, &worker).await;
@@ -103,7 +103,7 @@ async fn only_those_who_may_read_jobs_of_the_project_search_their_logs() {
         assert_eq!(own.status, 200, "{rest}");
         let answer = call(&weak, worker.path(rest)).await;
         answer.problem(403, "forbidden");
-        // The answer does not tell a job of others from one that never was.
+        // The answer does not reveal whether a job of another project exists.
         let others = call(&stranger, worker.path(rest)).await;
         let others = others.problem(404, "not_found");
         let none = call(&viewer, format!("/v0/jobs/{missing}/{rest}")).await;

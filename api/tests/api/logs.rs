@@ -24,7 +24,7 @@ async fn read(service: &Service, worker: &Claimed, query: &str) -> String {
 }
 
 #[tokio::test]
-async fn equal_repeats_are_taken_and_gaps_and_differences_are_not() {
+async fn equal_repeats_are_accepted_and_gaps_and_differences_are_refused() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     assert_eq!(
@@ -56,7 +56,7 @@ async fn equal_repeats_are_taken_and_gaps_and_differences_are_not() {
 }
 
 #[tokio::test]
-async fn what_is_no_log_record_is_refused() {
+async fn invalid_log_records_are_refused() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let send = async |query: &str, body: Value| {
@@ -83,7 +83,7 @@ async fn what_is_no_log_record_is_refused() {
 }
 
 #[tokio::test]
-async fn any_text_comes_back_as_it_was() {
+async fn any_text_is_returned_unchanged() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let lines = [
@@ -115,7 +115,7 @@ async fn any_text_comes_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_cancelled_worker_has_two_minutes_for_its_last_words() {
+async fn a_cancelled_worker_can_append_for_two_minutes() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     append(&service, &worker, 0, &["at work"]).await;
@@ -146,7 +146,7 @@ async fn a_cancelled_worker_has_two_minutes_for_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
+async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_has_the_position() {
     let service = Service::start().await;
     service.dispatch("large").await;
     let runner = service.register("one", &["large"], 1).await;
@@ -189,7 +189,7 @@ async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
         .await
         .expect(200);
     assert_eq!(why["unfinished"][0]["log_cut"], cut);
-    // The worker counts what it has sent.
+    // The worker counts the records that it sent.
     let step = json!({
         "index": 0, "status": "succeeded", "outcome": "succeeded", "exit_code": 0, "started_at": "2026-11-20T12:00:00Z",
         "finished_at": "2026-11-20T12:00:00Z",
@@ -209,7 +209,7 @@ async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
     assert_eq!(
         why["cut_job"],
         json!({"id": worker.id, "log_cut": cut}),
-        "also once it is over"
+        "also after the end of the job"
     );
     assert_eq!(
         read(&service, &worker, &format!("?from={}", stored - 1))
@@ -221,7 +221,7 @@ async fn a_log_is_cut_at_the_limit_of_its_scan_and_the_job_says_where() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_cut_after_its_job_was_cancelled_is_reported_too() {
+async fn a_cut_of_the_log_after_a_cancellation_is_reported() {
     let service = Service::start().await;
     service.dispatch("large").await;
     let runner = service.register("one", &["large"], 1).await;
@@ -248,7 +248,7 @@ async fn a_log_that_is_cut_after_its_job_was_cancelled_is_reported_too() {
     assert_eq!(job().await["log"]["cut"], cut);
 }
 
-/// Ten records of three steps, one second after the other from 12:00:00 on.
+/// Ten records of three steps, one per second from 12:00:00 on.
 pub(crate) async fn varied(service: &Service, worker: &Claimed) {
     let record = |n: u64, step: Option<u64>, stream: &str, text: &str| {
         let at = format!("2026-11-20T12:00:{n:02}Z");
@@ -296,7 +296,7 @@ async fn numbers(service: &Service, worker: &Claimed, query: &str) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_reader_may_want_some_of_the_records_while_the_job_runs_and_afterwards() {
+async fn a_reader_can_filter_records_while_the_job_runs_and_afterwards() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     for query in ["?tail=3", "?tail=3&step=1"] {
@@ -370,7 +370,7 @@ async fn a_log_has_a_form_with_times_for_people() {
 }
 
 #[tokio::test]
-async fn what_a_reader_cannot_want_is_refused() {
+async fn invalid_filters_are_refused() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let long = "x".repeat(1_001);

@@ -1,4 +1,4 @@
-//! Metrics: who may read them, and what they say.
+//! Metrics: who may read them, and their content.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -45,11 +45,11 @@ async fn counted(service: &Service, series: &str, wanted: f64) -> String {
 }
 
 #[tokio::test]
-async fn they_are_open_to_this_machine_and_to_the_scope_metrics() {
+async fn metrics_are_open_to_this_machine_and_to_the_scope_metrics() {
     let service = Service::start().await;
     let others = service.personal([Scope::JobRead], None).await;
     let monitoring = service.personal([Scope::Metrics], None).await;
-    // A proxy on this machine passes on what comes from elsewhere.
+    // A proxy on this machine forwards requests from elsewhere.
     let ask = |token: Option<&str>| {
         let call = Call::get("/metrics").header("x-forwarded-for", "203.0.113.9");
         match token {
@@ -59,7 +59,7 @@ async fn they_are_open_to_this_machine_and_to_the_scope_metrics() {
         .send(service.address)
     };
     ask(None).await.problem(401, "unauthorized");
-    // A page of another site may lead its own name to this machine.
+    // A page of another site may make its own name resolve to this machine.
     let led = Call::get("/metrics").header("host", "evil.example");
     led.send(service.address).await.problem(401, "unauthorized");
     ask(Some(&others)).await.problem(403, "forbidden");
@@ -69,7 +69,7 @@ async fn they_are_open_to_this_machine_and_to_the_scope_metrics() {
 }
 
 #[tokio::test]
-async fn they_count_requests_jobs_and_commits() {
+async fn metrics_count_requests_jobs_and_commits() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     service.dispatch("large").await;
@@ -85,7 +85,7 @@ async fn they_count_requests_jobs_and_commits() {
     service.complete(&worker, 0).await.expect(200);
     let ended = "everscan_jobs_ended_total{state=\"succeeded\",reason=\"steps_succeeded\"}";
     let said = counted(&service, ended, 1.0).await;
-    // Rules see only a counter rise that was there before.
+    // Alert rules notice an increase only if the counter existed before.
     for hung in [
         "everscan_jobs_ended_total{state=\"failed\",reason=\"timed_out\"}",
         "everscan_jobs_ended_total{state=\"cancelled\",reason=\"session_expired\"}",
@@ -125,7 +125,7 @@ fn labels(text: &str) -> BTreeSet<(&str, &str)> {
     found.collect()
 }
 
-/// What no series of a daemon has that is well, or what Prometheus adds.
+/// Labels that a healthy daemon has in no series, or that Prometheus adds.
 const UNSEEN: [(&str, &str); 5] = [
     ("job", "everscan"),
     ("mark", "low"),
@@ -134,10 +134,10 @@ const UNSEEN: [(&str, &str); 5] = [
     ("status", model::Status::False.name()),
 ];
 
-/// What Prometheus itself says of the text and of the rules.
+/// Checks the text and the rules with the tools of Prometheus.
 #[tokio::test]
 #[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
-async fn prometheus_takes_the_text_and_the_rules() {
+async fn prometheus_accepts_the_text_and_the_rules() {
     let service = Service::start().await;
     service.claimed("one").await;
     let said = text(&service).await;

@@ -1,7 +1,7 @@
-//! Valid requests with changed bytes, members, headers and parameters. Whatever arrives, it is answered, never with a
-//! defect, and the next request finds a healthy daemon.
+//! Valid requests with changed bytes, members, headers and parameters. The daemon must answer every request, never with a defect,
+//! and stay healthy.
 //!
-//! `EVERSCAN_SEED` repeats the choices of a run; `EVERSCAN_MUTATIONS` makes more of them.
+//! `EVERSCAN_SEED` repeats the choices of a run; `EVERSCAN_MUTATIONS` increases their number.
 
 mod fixture;
 mod sample;
@@ -23,10 +23,10 @@ use crate::answers::fits;
 use crate::client::{Call, in_time};
 use crate::service::Seeded;
 
-/// Mutations of a test; more of them: EVERSCAN_MUTATIONS.
+/// Mutations per test. EVERSCAN_MUTATIONS overrides it.
 const MUTATIONS: usize = 400;
 
-/// After this, a poll without an answer is replaced by another one, which ends it.
+/// A poll without an answer is ended after this time by another poll.
 const HELD: Duration = Duration::from_millis(50);
 
 /// Whether the route has no body, but parameters or conditions.
@@ -46,17 +46,17 @@ fn is_of(route: &Route, sample: &Sample) -> bool {
     route.method == sample.method && fits(route.path, &sample.path)
 }
 
-/// What came back: nothing if the server closed.
+/// The response. None if the server closed the connection.
 struct Reply {
     status: u16,
     head: String,
     body: Vec<u8>,
 }
 
-/// Sends the bytes and reads up to the end of the answer, but not the events of a stream, which has no end.
+/// Sends the bytes and reads the whole answer, except for the events of a stream, which has no end.
 async fn exchange(address: SocketAddr, bytes: &[u8], is_whole: bool) -> Option<Reply> {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // The server may close before it has read all.
+    // The server may close before it has read all bytes.
     drop(stream.write_all(bytes).await);
     if !is_whole {
         drop(stream.shutdown().await);
@@ -84,7 +84,7 @@ async fn exchange(address: SocketAddr, bytes: &[u8], is_whole: bool) -> Option<R
     })
 }
 
-/// The statuses of each code, as `docs/errors.md` has them.
+/// The statuses of each code, from `docs/errors.md`.
 fn documented_codes() -> BTreeMap<String, String> {
     let page = include_str!("../../../docs/errors.md");
     let rows = page.lines().filter_map(|line| {
@@ -95,7 +95,7 @@ fn documented_codes() -> BTreeMap<String, String> {
     rows.collect()
 }
 
-/// What is wrong with an answer, if anything.
+/// The fault of an answer, if it has any.
 fn fault(reply: &Reply, codes: &BTreeMap<String, String>) -> Option<String> {
     if reply.status >= 500 {
         return Some("is an error of the server".to_owned());
@@ -166,7 +166,7 @@ async fn a_mutated_request_is_answered_and_leaves_a_healthy_daemon() {
             }
         };
         match &reply {
-            // HTTP itself refuses it, or it is cut off.
+            // The HTTP library refuses the request, or the request is cut off.
             None => assert!(!is_http, "no answer to {}", what()),
             Some(reply) if !is_http && reply.status < 500 => {}
             Some(reply) => {
@@ -186,16 +186,16 @@ async fn a_mutated_request_is_answered_and_leaves_a_healthy_daemon() {
         assert_eq!(health.status, 200, "after {}", what());
         fixture.restore(&original).await;
     }
-    // Mutations that nothing accepts would only test how requests are refused.
+    // If no mutation were accepted, the test would only check refusals.
     assert!(
         accepted * 20 > mutations,
         "EVERSCAN_SEED={seed}: {accepted}"
     );
 }
 
-/// The requests are good before they are mutated: otherwise the mutations would only find the first check.
+/// The requests are valid before they are mutated. Otherwise mutations would only reach the first check.
 #[tokio::test]
-async fn a_request_that_is_not_mutated_is_accepted() {
+async fn unmutated_requests_are_accepted() {
     let mut fixture = Fixture::new().await;
     let count = fixture.samples().len();
     for number in 0..count {

@@ -1,4 +1,4 @@
-//! Every operation once, with success.
+//! Calls every operation successfully once.
 
 use api::ROUTES;
 use http::Method;
@@ -50,7 +50,7 @@ impl Tour {
             .await
     }
 
-    /// What a runner does, until its job is over. Returns the job.
+    /// Plays a runner until its job has ended. Returns the job.
     async fn run(&mut self) -> String {
         let registration = self.admin(Method::POST, "/v0/runner-registrations").await;
         let asked = json!({
@@ -250,7 +250,7 @@ impl Tour {
         self.admin(Method::DELETE, "/v0/sessions").await;
     }
 
-    /// What checks, looks again, cancels and removes.
+    /// Commands that check, poll, cancel and remove.
     async fn commands(&mut self, job: &str) {
         let checked = json!({ "text": "scans: {}" });
         self.send(Method::POST, "/v0/validate", &checked).await;
@@ -303,7 +303,7 @@ async fn every_operation_succeeds_as_the_document_says() {
     tour.tokens_and_sessions().await;
     tour.commands(&job).await;
     tour.files().await;
-    // The pages have a tour of their own.
+    // Pages have a separate tour.
     for route in ROUTES
         .iter()
         .filter(|route| !route.access.is_for_browsers())

@@ -1,4 +1,4 @@
-//! What pages say: of jobs, of graphs, of how much there is, and where a refused one leads back to.
+//! The contents of pages: jobs, graphs, totals, and the links of refused pages.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -8,7 +8,7 @@ use crate::pages::World;
 use crate::service::{PLAIN, Service};
 
 #[tokio::test]
-async fn pages_say_what_happened_and_who_would_take_a_job() {
+async fn pages_show_what_happened_and_which_runner_would_take_a_job() {
     let world = World::new().await;
     let browser = Browser::admin(&world.service).await;
     let (job, workflow) = (&world.jobs[1], "/workflows/main%2Fpipeline");
@@ -69,7 +69,7 @@ async fn pages_say_what_happened_and_who_would_take_a_job() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_refused_leads_back_to_where_its_link_is() {
+async fn a_refused_page_links_back_to_the_page_of_its_link() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let unknown = "/jobs/zzzzzzzz";
@@ -94,7 +94,7 @@ async fn a_page_that_is_refused_leads_back_to_where_its_link_is() {
 }
 
 #[tokio::test]
-async fn the_list_of_workflows_has_retired_ones_if_asked_for() {
+async fn the_list_of_workflows_includes_retired_workflows_on_request() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
@@ -107,7 +107,7 @@ async fn the_list_of_workflows_has_retired_ones_if_asked_for() {
 }
 
 #[tokio::test]
-async fn inputs_are_those_of_a_job_of_the_same_scan() {
+async fn a_form_can_be_filled_with_the_inputs_of_a_job_of_the_same_scan() {
     let world = World::new().await;
     let browser = Browser::admin(&world.service).await;
     let job = &world.jobs[1];
@@ -123,7 +123,7 @@ async fn inputs_are_those_of_a_job_of_the_same_scan() {
 }
 
 #[tokio::test]
-async fn pages_say_of_how_many_jobs_and_workflows_they_tell() {
+async fn pages_show_how_many_jobs_and_workflows_they_cover() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     service.dispatch("large").await;

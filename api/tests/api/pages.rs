@@ -1,4 +1,4 @@
-//! Pages: who sees them, with which headers, and what they show of hostile names.
+//! Pages: who may see them, their headers, and how they show hostile names.
 
 use std::collections::BTreeSet;
 
@@ -103,7 +103,7 @@ fn check_headers(route: &str, answer: &Answer) {
     assert_eq!(answer.header("cache-control"), Some("no-store"), "{route}");
 }
 
-/// No script and no style stands in a page.
+/// Checks that a page contains no inline script and no inline style.
 pub(crate) fn check_markup(route: &str, page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>"), "{route}: {page}");
     for wrong in ["<style", " style=", "javascript:", " onclick=", "<script>"] {
@@ -116,7 +116,7 @@ pub(crate) fn check_markup(route: &str, page: &str) {
 }
 
 #[tokio::test]
-async fn every_page_is_there_for_the_admin_and_asks_others_to_sign_in() {
+async fn the_admin_sees_every_page_and_others_are_asked_to_sign_in() {
     let world = World::new().await;
     let admin = Browser::admin(&world.service).await;
     for route in of_browsers().filter(|route| route.method == Method::GET) {
@@ -152,7 +152,7 @@ async fn every_page_is_there_for_the_admin_and_asks_others_to_sign_in() {
 }
 
 #[tokio::test]
-async fn every_page_and_action_asks_for_its_scope_and_no_more() {
+async fn every_page_and_action_needs_only_its_scope() {
     let world = World::new().await;
     for route in of_browsers() {
         let Some(scope) = scope_of(route) else {
@@ -178,7 +178,7 @@ async fn every_page_and_action_asks_for_its_scope_and_no_more() {
         if route.method == Method::GET {
             let alone = world.service.personal([scope], None).await;
             let browser = Browser::with(&world.service, &alone).await;
-            // The form shows the inputs of a scan, which are the workflow's.
+            // The form shows the inputs of a scan, which need the scope of workflows.
             let expected = match route.path.ends_with("/dispatch") {
                 true => 403,
                 false => 200,
@@ -216,13 +216,13 @@ async fn a_change_must_come_from_a_page_of_this_daemon() {
     let changes = audit["items"].as_array().unwrap().iter();
     let mut of_browsers = changes.filter(|line| !line["session"].is_null());
     assert_eq!(of_browsers.next(), None, "nothing was changed");
-    // The cookie opens pages, and nothing else under /v0.
+    // Under /v0 the cookie is accepted only by the routes of sessions.
     let jobs = admin.get("/v0/jobs").await;
     jobs.problem(401, "unauthorized");
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_page_for_browsers() {
+async fn browsers_get_a_page_for_missing_objects() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     for path in [
@@ -250,7 +250,7 @@ async fn what_is_not_there_is_a_page_for_browsers() {
 }
 
 #[tokio::test]
-async fn names_and_logs_with_markup_are_text() {
+async fn markup_in_names_and_logs_is_shown_as_text() {
     const HOSTILE: &str = "<script>alert(1)</script>\"'<img src=x onerror=alert(1)>";
     let world = World::new().await;
     let service = &world.service;
@@ -280,7 +280,7 @@ async fn names_and_logs_with_markup_are_text() {
             assert!(!page.contains(wrong), "{path} has {wrong}");
         }
     }
-    // A log is text, whatever it looks like.
+    // A log is plain text, even if it looks like HTML.
     let raw = browser.get(&format!("/jobs/{job}/log/raw")).await;
     assert_eq!(raw.text(), "<b>making</b>\ndone & gone\n");
     assert_eq!(
@@ -300,7 +300,7 @@ async fn names_and_logs_with_markup_are_text() {
 }
 
 #[tokio::test]
-async fn a_page_shows_what_its_token_may_see_and_nothing_of_other_projects() {
+async fn a_page_shows_nothing_of_projects_outside_its_token() {
     let service = Service::follow(&["main", "other"]).await;
     service.dispatch("large").await;
     let scopes = Scope::ALL.iter().copied();
@@ -336,7 +336,7 @@ async fn a_page_shows_what_its_token_may_see_and_nothing_of_other_projects() {
 }
 
 #[tokio::test]
-async fn assets_may_be_kept_for_ever_and_are_compressed() {
+async fn assets_are_immutable_and_compressed() {
     let service = Service::start().await;
     let page = Call::get("/login").send(service.address).await;
     let mut found = BTreeSet::new();

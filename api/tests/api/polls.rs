@@ -10,13 +10,13 @@ use tokio::task::JoinHandle;
 use crate::client::{Answer, Call, Raw, in_time};
 use crate::service::{Runner, Service, text};
 
-/// A poll that waits at the board.
+/// A poll that waits on the board of polls.
 async fn waiting(service: &Service, runner: &Runner, holding: &[&str]) -> JoinHandle<Answer> {
     let call = runner.poll(1, holding);
     sent(service, runner, call.send(service.address)).await
 }
 
-/// Sends a poll and waits until the board has it.
+/// Sends a poll and waits until it is on the board.
 async fn sent<T: Send + 'static>(
     service: &Service,
     runner: &Runner,
@@ -63,7 +63,7 @@ async fn a_poll_is_held_until_there_is_a_job() {
 }
 
 #[tokio::test]
-async fn a_newer_poll_ends_the_older_with_nothing() {
+async fn a_newer_poll_ends_the_older_with_an_empty_answer() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     let older = waiting(&service, &runner, &[]).await;
@@ -74,7 +74,7 @@ async fn a_newer_poll_ends_the_older_with_nothing() {
 }
 
 #[tokio::test]
-async fn one_job_is_offered_to_one_of_those_who_wait() {
+async fn a_job_is_offered_to_one_of_the_waiting_runners() {
     let service = Service::start().await;
     let one = service.register("one", &[], 1).await;
     let two = service.register("two", &[], 1).await;
@@ -82,13 +82,13 @@ async fn one_job_is_offered_to_one_of_those_who_wait() {
     let second = waiting(&service, &two, &[]).await;
     let job = service.dispatch("build").await;
     assert_eq!(jobs(&answered(first).await), [job]);
-    // The first runner is full, so the next job goes to the other one.
+    // The first runner is full, so the next job goes to the other runner.
     let job = service.dispatch("build").await;
     assert_eq!(jobs(&answered(second).await), [job]);
 }
 
 #[tokio::test]
-async fn of_a_hundred_polls_for_one_job_one_gets_it() {
+async fn of_a_hundred_polls_only_one_gets_the_job() {
     let service = Service::start().await;
     let mut polls = Vec::new();
     for number in 0..100 {
@@ -110,7 +110,7 @@ async fn of_a_hundred_polls_for_one_job_one_gets_it() {
 }
 
 #[tokio::test]
-async fn an_offer_that_was_lost_on_the_way_is_sent_again() {
+async fn a_lost_offer_is_sent_again() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     service.dispatch("build").await;
@@ -119,7 +119,7 @@ async fn an_offer_that_was_lost_on_the_way_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_runner_that_left_while_it_waited_is_offered_nothing() {
+async fn a_runner_that_leaves_while_it_waits_gets_no_offer() {
     let service = Service::start().await;
     let gone = service.register("gone", &[], 1).await;
     let stays = service.register("stays", &[], 1).await;
@@ -133,16 +133,16 @@ async fn a_runner_that_left_while_it_waited_is_offered_nothing() {
 }
 
 #[tokio::test]
-async fn no_more_is_offered_than_there_is_room_for() {
+async fn no_more_jobs_are_offered_than_the_runner_has_slots() {
     let service = Service::start().await;
     for _ in 0..4 {
         service.dispatch("build").await;
     }
-    // The capacity in the poll counts, up to the registered one. An offered job keeps its place.
+    // The capacity in the poll counts, up to the registered capacity. An offered job occupies its slot.
     let runner = service.register("one", &[], 3).await;
     let mut offered = jobs(&service.poll(&runner, 2, &[]).await.into());
     assert_eq!(offered.len(), 2);
-    // A job that the poll does not name may have been lost on the way, and is offered again.
+    // The offer of a job that the poll does not name may have been lost, so the job is offered again.
     let holding: Vec<&str> = offered.iter().map(String::as_str).collect();
     let more = jobs(&service.poll(&runner, 99, &holding).await.into());
     assert_eq!(more.len(), 1);
@@ -154,7 +154,7 @@ async fn no_more_is_offered_than_there_is_room_for() {
 }
 
 #[tokio::test]
-async fn a_runner_without_room_gets_only_cancellations() {
+async fn a_runner_without_a_free_slot_gets_only_cancellations() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     service.dispatch("build").await;
@@ -180,7 +180,7 @@ async fn a_job_goes_only_to_a_runner_that_has_its_labels() {
 }
 
 #[tokio::test]
-async fn a_cancellation_is_repeated_and_the_job_keeps_its_place_until_the_runner_drops_it() {
+async fn a_cancellation_is_repeated_and_the_job_keeps_its_slot_until_the_runner_drops_it() {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
     let poll = waiting(&service, &runner, &[&worker.id]).await;
@@ -206,7 +206,7 @@ async fn a_runner_must_stop_jobs_that_it_should_not_hold() {
 }
 
 #[tokio::test]
-async fn a_job_its_runner_does_not_hold_any_more_is_lost_but_not_one_it_has_just_claimed() {
+async fn a_job_that_its_runner_no_longer_holds_is_lost_but_not_a_job_that_was_just_claimed() {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
     let path = format!("/v0/jobs/{}", worker.id);
@@ -222,7 +222,7 @@ async fn a_job_its_runner_does_not_hold_any_more_is_lost_but_not_one_it_has_just
 }
 
 #[tokio::test]
-async fn the_first_and_the_last_word_of_a_runner_lose_what_it_ran() {
+async fn hello_and_goodbye_of_a_runner_end_its_jobs_as_lost() {
     for word in ["hello", "goodbye"] {
         let service = Service::start().await;
         let (runner, worker) = service.claimed("one").await;
@@ -236,7 +236,7 @@ async fn the_first_and_the_last_word_of_a_runner_lose_what_it_ran() {
 }
 
 #[tokio::test]
-async fn a_second_process_is_turned_away_and_ends_nothing() {
+async fn a_second_process_is_refused_and_ends_no_job() {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
     let poll = waiting(&service, &runner, &[&worker.id]).await;
@@ -249,7 +249,7 @@ async fn a_second_process_is_turned_away_and_ends_nothing() {
     let goodbye = copy.says("goodbye").send(service.address).await;
     assert_eq!(goodbye.status, 204);
 
-    // The first runner still waits, and its job is its own.
+    // The first runner still waits and still owns its job.
     service.complete(&worker, 0).await.expect(200);
     assert_eq!(answered(poll).await, cancelled(&worker.id));
     let poll = waiting(&service, &runner, &[]).await;
@@ -261,13 +261,13 @@ async fn a_second_process_is_turned_away_and_ends_nothing() {
 }
 
 #[tokio::test]
-async fn a_removed_runner_is_nobody_at_once() {
+async fn a_removed_runner_is_refused_at_once() {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
     let poll = waiting(&service, &runner, &[&worker.id]).await;
     let remove = Call::new(Method::DELETE, format!("/v0/runners/{}", runner.id));
     assert_eq!(service.admin(remove).await.status, 204);
-    // The answer comes soon: to stop its job, or empty.
+    // The answer arrives soon: a message to stop the job, or an empty list.
     let messages = answered(poll).await;
     assert!(messages == json!([]) || messages == cancelled(&worker.id));
     let again = runner.poll(1, &[]).send(service.address).await;
@@ -277,7 +277,7 @@ async fn a_removed_runner_is_nobody_at_once() {
 }
 
 #[tokio::test]
-async fn a_replaced_runner_without_a_job_hears_of_it_at_once() {
+async fn a_replaced_runner_without_a_job_is_refused_at_once() {
     let service = Service::start().await;
     let runner = service.register("one", &[], 1).await;
     let poll = waiting(&service, &runner, &[]).await;
@@ -292,7 +292,7 @@ async fn a_replaced_runner_without_a_job_hears_of_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_session_is_renewed_once_a_day_and_the_old_one_overlaps() {
+async fn a_session_is_renewed_once_a_day_and_the_old_token_overlaps() {
     let service = Service::start().await;
     let mut runner = service.register("one", &[], 1).await;
     assert_eq!(renewed(&service, &runner).await, None);
@@ -307,7 +307,7 @@ async fn a_session_is_renewed_once_a_day_and_the_old_one_overlaps() {
 }
 
 #[tokio::test]
-async fn a_renewal_that_was_lost_on_the_way_is_made_again() {
+async fn a_lost_renewal_is_repeated() {
     let service = Service::start().await;
     let mut runner = service.register("one", &[], 1).await;
     service.clock.advance(TimeDelta::days(1));
@@ -319,7 +319,7 @@ async fn a_renewal_that_was_lost_on_the_way_is_made_again() {
     assert_eq!(renewed(&service, &runner).await, None);
 }
 
-/// Returns the token of a poll's answer. The poll has something to stop, so it is answered at once.
+/// Returns the token in a poll's answer. The poll has a job to stop, so it is answered at once.
 async fn renewed(service: &Service, runner: &Runner) -> Option<String> {
     let poll = runner.poll(1, &["01990000-0000-7000-8000-000000000000"]);
     let answer = poll.send(service.address).await;
@@ -337,7 +337,7 @@ async fn polls_end_when_the_daemon_stops() {
 }
 
 #[tokio::test]
-async fn a_claim_may_be_repeated_and_goes_on_where_the_log_ends() {
+async fn a_repeated_claim_continues_at_the_end_of_the_log() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let resolve = async || {
@@ -359,7 +359,7 @@ async fn a_claim_may_be_repeated_and_goes_on_where_the_log_ends() {
 }
 
 #[tokio::test]
-async fn a_completion_may_be_repeated_and_must_have_all_of_the_log() {
+async fn a_completion_can_be_repeated_and_needs_the_complete_log() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     worker

@@ -1,4 +1,4 @@
-//! Every error code, produced and compared with a file.
+//! Produces every error code and compares its problem with a file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::answers::check;
 use crate::client::{Answer, Call};
 use crate::service::{BLOB_QUOTA, PLAIN, Service};
 
-/// Codes that no request can produce, and why.
+/// Codes that no request of this test can produce, with the reason.
 const UNREACHABLE: &[(ErrorCode, &str)] = &[
     (
         ErrorCode::RequestTimeout,
@@ -21,15 +21,15 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     ),
     (
         ErrorCode::OfferLapsed,
-        "needs two claims between one look and its decision; the model's tests hold the decision",
+        "needs two claims between a read and its decision; the model's tests check the decision",
     ),
     (
         ErrorCode::TooManyTokens,
-        "needs ten thousand tokens; the model's tests hold the bound",
+        "needs ten thousand tokens; the model's tests check the limit",
     ),
     (
         ErrorCode::TooManyJobs,
-        "needs ten thousand jobs; the model's tests hold the bound",
+        "needs ten thousand jobs; the model's tests check the limit",
     ),
     (
         ErrorCode::RateLimited,
@@ -37,15 +37,15 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     ),
     (
         ErrorCode::FolderFull,
-        "needs ten thousand blobs; the state's tests hold the bound",
+        "needs ten thousand blobs; the state's tests check the limit",
     ),
     (
         ErrorCode::DiskFull,
-        "needs a full disk; the state's tests hold it",
+        "needs a full disk; the state's tests check it",
     ),
     (
         ErrorCode::Unavailable,
-        "needs a state that is closing or a push between a look and its decision",
+        "needs a state that is closing or a push between a read and its decision",
     ),
     (
         ErrorCode::Internal,
@@ -53,7 +53,7 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
     ),
     (
         ErrorCode::Defect,
-        "needs a defect; the state's tests have one",
+        "needs a defect; the state's tests contain a defect",
     ),
     (
         ErrorCode::Unknown,
@@ -139,7 +139,7 @@ impl Seen<'_> {
 }
 
 #[tokio::test]
-async fn every_code_is_answered_like_this() {
+async fn the_problems_of_all_error_codes_are_unchanged() {
     let service = Service::follow(&["main", "other"]).await;
     let service = &service;
     let address = service.address;
@@ -297,7 +297,7 @@ async fn every_code_is_answered_like_this() {
     );
 }
 
-/// Removes every file of that name below the folder.
+/// Removes every file with this name below the folder.
 fn remove_file_named(name: &str, folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();

@@ -1,4 +1,4 @@
-//! Vars and secrets: what is accepted, what is refused, and who can see a secret.
+//! Vars and secrets: accepted and refused values, and who can see a secret.
 
 use http::Method;
 use serde_json::json;
@@ -42,7 +42,7 @@ async fn a_project_is_found_by_its_name_and_its_id() {
 }
 
 #[tokio::test]
-async fn only_names_and_values_within_their_bounds_are_taken() {
+async fn names_and_values_outside_their_limits_are_refused() {
     let service = Service::start().await;
     for path in ["vars/a-b", "vars/in", "vars/1", "secrets/a%20b"] {
         service
@@ -72,7 +72,7 @@ async fn only_names_and_values_within_their_bounds_are_taken() {
 }
 
 #[tokio::test]
-async fn a_secret_goes_to_the_worker_of_a_job_that_names_it_and_to_nobody_else() {
+async fn a_secret_is_sent_only_to_workers_of_jobs_that_name_it() {
     let service = Service::start().await;
     service.push(&[("workflows/use.yaml", USE)]).await;
     service
@@ -124,7 +124,7 @@ async fn a_secret_goes_to_the_worker_of_a_job_that_names_it_and_to_nobody_else()
 }
 
 #[tokio::test]
-async fn names_tell_which_scans_use_them_and_a_project_which_are_missing() {
+async fn a_name_lists_the_scans_that_use_it_and_a_project_lists_missing_names() {
     let service = Service::follow(&["main", "other"]).await;
     service.push(&[("workflows/use.yaml", USE)]).await;
     service.set("vars/UNUSED", "x").await.expect(200);
@@ -150,17 +150,17 @@ async fn names_tell_which_scans_use_them_and_a_project_which_are_missing() {
     assert_eq!(set["used_by"], by_use);
     let shown = service.get("/v0/projects/main/vars/URL").await.expect(200);
     assert_eq!(shown["used_by"], by_use);
-    // Workflows of another project, which name the same, do not count.
+    // Workflows of another project that use the same names do not count.
     let other = service.get("/v0/projects/other").await.expect(200);
     assert_eq!(other.get("missing_vars"), None);
-    // Nor does a workflow that is retired.
+    // Retired workflows do not count either.
     service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
     let project = service.get("/v0/projects/main").await.expect(200);
     assert_eq!(project.get("missing_secrets"), None);
 }
 
 #[tokio::test]
-async fn a_test_of_a_secret_tells_what_is_masked_and_nothing_of_the_value() {
+async fn the_check_of_a_secret_lists_masked_encodings_without_the_value() {
     let service = Service::start().await;
     let value = "first line\nab\nlast line";
     service.set("secrets/KEY", value).await.expect(200);
@@ -191,7 +191,7 @@ fn edit(method: Method, path: &str, condition: (&str, &str)) -> Call {
 }
 
 #[tokio::test]
-async fn an_edit_for_a_version_that_is_no_longer_there_is_refused() {
+async fn an_edit_of_an_outdated_version_is_refused() {
     let service = Service::start().await;
     for (path, value) in [("vars/URL", "first"), ("secrets/KEY", "hunter2")] {
         let put = |condition| edit(Method::PUT, path, condition).json(&json!({"value": value}));
@@ -225,7 +225,7 @@ async fn an_edit_for_a_version_that_is_no_longer_there_is_refused() {
 }
 
 #[tokio::test]
-async fn of_two_writers_who_read_the_same_version_one_wins() {
+async fn only_one_of_two_writers_with_the_same_version_succeeds() {
     let service = Service::start().await;
     service.set("vars/COUNT", "0").await.expect(200);
     let path = "/v0/projects/main/vars/COUNT";

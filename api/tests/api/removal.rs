@@ -12,7 +12,7 @@ async fn delete(service: &Service, path: &str) -> Answer {
     service.admin(Call::new(Method::DELETE, path)).await
 }
 
-/// A job that succeeded and left both artifacts.
+/// A successful job with both artifacts.
 async fn finished(service: &Service, runner: &str) -> Claimed {
     let (_, worker) = service.claimed(runner).await;
     for name in ["out", "more"] {
@@ -24,7 +24,7 @@ async fn finished(service: &Service, runner: &str) -> Claimed {
 }
 
 #[tokio::test]
-async fn a_job_that_is_over_can_be_deleted_once() {
+async fn a_finished_job_can_be_deleted_once() {
     let service = Service::start().await;
     let job = finished(&service, "one").await;
     let path = format!("/v0/jobs/{}", job.id);
@@ -42,7 +42,7 @@ async fn a_job_that_is_over_can_be_deleted_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_over_cannot_be_deleted() {
+async fn unfinished_jobs_cannot_be_deleted() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     let path = format!("/v0/jobs/{}", worker.id);
@@ -54,7 +54,7 @@ async fn what_is_not_over_cannot_be_deleted() {
     let answer = delete(&service, &worker.path("artifacts/out")).await;
     answer.problem(409, "illegal_transition");
 
-    // After somebody else has stopped the job, its worker may still add to its log.
+    // After a person has cancelled the job, its worker may still append to the log.
     let cancel = service.admin(Call::post(worker.path("cancel"))).await;
     cancel.expect(200);
     let answer = delete(&service, &path).await;
@@ -64,7 +64,7 @@ async fn what_is_not_over_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn a_deleted_artifact_says_who_deleted_it() {
+async fn a_deleted_artifact_names_who_deleted_it() {
     let service = Service::start().await;
     let job = finished(&service, "one").await;
     let listed = service.get(&job.path("artifacts")).await.expect(200);
@@ -91,7 +91,7 @@ async fn a_deleted_artifact_says_who_deleted_it() {
 }
 
 #[tokio::test]
-async fn an_artifact_is_gone_the_moment_its_time_is_over() {
+async fn an_artifact_is_gone_at_its_time_of_expiry() {
     let service = Service::start().await;
     let job = finished(&service, "one").await;
     let almost = TimeDelta::weeks(1) - TimeDelta::seconds(1);
@@ -100,12 +100,12 @@ async fn an_artifact_is_gone_the_moment_its_time_is_over() {
     service.clock.advance(TimeDelta::seconds(1));
     let answer = service.get(&job.path("artifacts/out")).await;
     let problem = answer.problem(410, "gone");
-    assert!(text(&problem["detail"]).contains("was over at"));
+    assert!(text(&problem["detail"]).contains("expired at"));
     assert_eq!(service.get(&job.path("artifacts/more")).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_policy_makes_room() {
+async fn pruning_removes_the_jobs_beyond_the_policy() {
     let service = Service::start().await;
     for runner in ["one", "two", "three"] {
         finished(&service, runner).await;
@@ -127,7 +127,7 @@ async fn a_policy_makes_room() {
         assert_eq!(left, Some(if dry { 3 } else { 2 }));
     }
     let answer = service.post(path, &json!({})).await.expect(200);
-    assert_eq!(answer["policy"], json!({}), "none is configured");
+    assert_eq!(answer["policy"], json!({}), "no policy is configured");
     let answer = service.post(path, &json!({"dryrun": true})).await;
     answer.problem(400, "invalid_request");
     let answer = service.post("/v0/workflows/none/prune", &json!({})).await;

@@ -1,4 +1,4 @@
-//! A scan that has another name now: what still names the old one leads to the new one.
+//! A renamed scan: references to the old name lead to the new name.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ const OLD: &str = "scans: { old: { on: { dispatch: {} }, steps: [ { run: x }, { 
 const FRESH: &str = "scans: { fresh: { renamed_from: old, on: { dispatch: {} }, steps: [ { run: x }, { run: y } ] } }";
 
 #[tokio::test]
-async fn an_old_name_leads_to_the_scan_that_has_taken_over() {
+async fn the_old_name_leads_to_the_renamed_scan() {
     let service = Service::start().await;
     service.push(&[("workflows/w.yaml", OLD)]).await;
     let runner = service.register("one", &[], 1).await;
@@ -35,6 +35,6 @@ async fn an_old_name_leads_to_the_scan_that_has_taken_over() {
     let refused = refused.problem(409, "retired");
     assert_eq!(
         refused["hint"],
-        "its name is `fresh` now; `everscan scan dispatch` starts that"
+        "its name is `fresh` now; `everscan scan dispatch` starts a job of it"
     );
 }

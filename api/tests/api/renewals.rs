@@ -1,4 +1,4 @@
-//! Pages that scripts fetch again: made once for readers with the same rights, and each reader's own nevertheless.
+//! Pages that scripts fetch again: rendered once for all readers with the same rights, but with each reader's own name and keys.
 
 use http::Method;
 use serde_json::json;
@@ -31,7 +31,7 @@ fn key(page: &str) -> &str {
 }
 
 #[tokio::test]
-async fn each_reader_of_a_page_that_is_made_for_many_has_the_own_name_and_own_keys() {
+async fn each_reader_of_a_shared_page_sees_the_own_name_and_own_form_keys() {
     let service = Service::start().await;
     let one = token(&service, "one", "admin").await;
     let two = token(&service, "<two>", "admin").await;
@@ -39,7 +39,7 @@ async fn each_reader_of_a_page_that_is_made_for_many_has_the_own_name_and_own_ke
         Browser::with(&service, &one).await,
         Browser::with(&service, &two).await,
     );
-    // One is on its way, so the others wait for the next one together.
+    // One request is being rendered, so the others wait for the next rendering and share it.
     let asked = ["/jobs"; 3].map(|path| renewed(&one, path));
     let [first, second, third] = asked;
     let (_, first, second, third) = tokio::join!(first, renewed(&two, "/jobs"), second, third);
@@ -67,7 +67,7 @@ async fn each_reader_of_a_page_that_is_made_for_many_has_the_own_name_and_own_ke
 }
 
 #[tokio::test]
-async fn nobody_is_shown_a_page_of_others_with_more_rights() {
+async fn a_page_is_never_shared_with_readers_of_fewer_rights() {
     let service = Service::start().await;
     let reader = token(&service, "reader", "job:read").await;
     let (admin, reader) = (
@@ -84,13 +84,13 @@ async fn nobody_is_shown_a_page_of_others_with_more_rights() {
 }
 
 #[tokio::test]
-async fn who_loses_the_rights_while_the_page_is_waited_for_is_shown_nothing() {
+async fn a_reader_who_loses_the_rights_while_waiting_gets_no_page() {
     let service = Service::start().await;
     let asked = json!({ "name": "reader", "scopes": ["job:read"] });
     let made = service.post("/v0/tokens", &asked).await.expect(201);
     let reader = Browser::with(&service, made["secret"].as_str().unwrap()).await;
     assert_eq!(renewed(&reader, "/jobs").await.status, 200);
-    // The next one is not made at once.
+    // The next rendering does not begin at once.
     let path = format!("/v0/tokens/{}", made["id"].as_str().unwrap());
     let (answer, revoked) = tokio::join!(
         renewed(&reader, "/jobs"),

@@ -1,11 +1,11 @@
-//! The Git repository that a daemon of these tests follows.
+//! The Git repository that the daemon of the tests follows.
 
 use std::fs;
 use std::path::Path;
 
 use git2::{Repository, RepositoryInitOptions, Signature, Time};
 
-/// Makes commits with exactly these files, and moves `main` to the last. Makes the repository if needed.
+/// Makes commits with exactly these files, and moves `main` to the last commit. Creates a missing repository.
 pub(crate) fn push(path: &Path, commits: &[&[(&str, &str)]]) {
     let repository = if path.exists() {
         Repository::open(path).unwrap()

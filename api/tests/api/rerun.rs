@@ -9,7 +9,7 @@ use crate::browser::Browser;
 use crate::client::{Answer, Call};
 use crate::service::{PLAIN, Service, text};
 
-/// A dispatched job that was cancelled, so that it is over.
+/// A dispatched job that was cancelled, so that it has ended.
 async fn over(service: &Service, scan: &str, body: &serde_json::Value) -> String {
     let path = format!("/v0/workflows/main%2Fpipeline/scans/{scan}/dispatch");
     let made = service.post(&path, body).await.expect(202);
@@ -46,7 +46,7 @@ scans:
     assert_eq!(made["reason"]["code"], "rerun");
     assert_eq!(made["reason"]["actor"], "token tester");
 
-    // The active revision has no input of that name.
+    // The active revision has no such input.
     let current = json!({"current": true});
     let refused = rerun(&service, &job, &current).await;
     let problem = refused.problem(422, "invalid_inputs");
@@ -61,7 +61,7 @@ scans:
 }
 
 #[tokio::test]
-async fn large_inputs_are_run_again_whole() {
+async fn a_rerun_has_all_of_its_large_inputs() {
     let service = Service::start().await;
     let target = "x".repeat(65_535);
     let inputs = json!({"target": target, "fast": false});
@@ -88,7 +88,7 @@ async fn a_repeat_with_the_same_key_makes_no_second_job() {
 }
 
 #[tokio::test]
-async fn what_is_unfinished_or_gone_is_not_run_again() {
+async fn unfinished_and_removed_jobs_cannot_be_run_again() {
     let service = Service::start().await;
     let waiting = service.dispatch("large").await;
     let refused = rerun(&service, &waiting, &json!({})).await;

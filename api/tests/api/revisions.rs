@@ -1,4 +1,4 @@
-//! Revisions of a workflow: lists, texts, and how they differ.
+//! Revisions of a workflow: lists, texts, and differences.
 
 use http::Method;
 use model::Scope;
@@ -22,7 +22,7 @@ async fn with_revisions() -> Service {
 }
 
 #[tokio::test]
-async fn revisions_are_shown_like_this() {
+async fn the_answers_about_revisions_are_unchanged() {
     let service = with_revisions().await;
     for (name, path) in [
         ("workflows/revisions", ""),
@@ -63,7 +63,7 @@ async fn revisions_are_listed_newest_first_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_revision_is_found_by_number_by_id_and_as_the_newest() {
+async fn a_revision_is_found_by_number_or_id_or_as_newest() {
     let service = with_revisions().await;
     let two = service.get(&format!("{REVISIONS}/2")).await.expect(200);
     assert_eq!(two["text"], PLAIN_LATER);
@@ -80,7 +80,7 @@ async fn a_revision_is_found_by_number_by_id_and_as_the_newest() {
 }
 
 #[tokio::test]
-async fn a_difference_is_against_the_revision_before_unless_another_is_named() {
+async fn a_revision_is_compared_with_the_previous_revision_by_default() {
     let service = with_revisions().await;
     let newest = service
         .get(&format!("{REVISIONS}/3/diff"))
@@ -130,7 +130,7 @@ async fn a_difference_is_against_the_revision_before_unless_another_is_named() {
 }
 
 #[tokio::test]
-async fn a_difference_tells_the_slots_of_schedules_that_differ() {
+async fn a_difference_lists_changed_slots_of_schedules() {
     let service = Service::start().await;
     let at_three = "on: { cron: '0 3 * * *', timezone: Europe/Berlin }, steps: [ { run: x } ]";
     let at_four = at_three.replace('3', "4");
@@ -192,7 +192,7 @@ async fn a_damaged_text_hides_no_other_revision() {
 }
 
 #[tokio::test]
-async fn revisions_of_another_project_are_not_there() {
+async fn revisions_of_another_project_do_not_exist_for_a_reader() {
     let service = Service::follow(&["main", "other"]).await;
     let stranger = service.limited([Scope::WorkflowRead], &["other"]).await;
     for path in ["", "/1", "/1/diff"] {

@@ -1,4 +1,4 @@
-//! Runners as people see them: heard or not, and the jobs that take their slots.
+//! Runners as people see them: their connection, and the jobs that take their slots.
 
 use model::Scope;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::answers::check;
 use crate::client::Call;
 use crate::service::{Runner, Service};
 
-/// The only runner, as the list and as its own route show it to a token.
+/// The only runner, as the list and its own route show it to a token.
 async fn shown(service: &Service, runner: &Runner, token: &str) -> (Value, Value) {
     let ask = |path: String| Call::get(path).bearer(token).send(service.address);
     let list = ask("/v0/runners".to_owned()).await.expect(200);
@@ -41,7 +41,7 @@ async fn a_runner_shows_the_jobs_that_take_its_slots() {
     assert_eq!(one["jobs"][0]["id"], json!(job.id));
     assert_eq!(one["jobs"][0]["state"], "running");
 
-    // Another project's viewer learns that a slot is taken, and nothing else.
+    // A viewer of another project learns only that a slot is taken.
     let stranger = service.limited([Scope::RunnerRead], &["other"]).await;
     let (_, one) = shown(&service, &runner, &stranger).await;
     assert_eq!(
@@ -49,7 +49,7 @@ async fn a_runner_shows_the_jobs_that_take_its_slots() {
         (&json!(1), &json!([]), &json!([]))
     );
 
-    // A job that is over takes its slot until the runner lets it go.
+    // A finished job takes its slot until the runner drops it.
     service
         .admin(Call::post(format!("/v0/jobs/{}/cancel", job.id)))
         .await
@@ -69,7 +69,7 @@ async fn a_runner_shows_the_jobs_that_take_its_slots() {
 }
 
 #[tokio::test]
-async fn a_runner_is_shown_like_this() {
+async fn the_answers_about_runners_are_unchanged() {
     let service = Service::start().await;
     service.claimed("one").await;
     let answer = service.get("/v0/runners/one").await;

@@ -1,4 +1,4 @@
-//! Scans: where they stand, their past page by page, and the slots of their schedules.
+//! Scans: their status, their history page by page, and the slots of their schedules.
 
 use chrono::TimeDelta;
 use model::Scope;
@@ -31,7 +31,7 @@ fn names(items: &[Value], member: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn scans_say_who_starts_them_and_how_their_newest_job_went() {
+async fn scans_show_their_triggers_and_their_newest_job() {
     let service = Service::start().await;
     let (runner, worker) = service.claimed("one").await;
     service.complete(&worker, 0).await.expect(200);
@@ -88,7 +88,7 @@ async fn scans_say_who_starts_them_and_how_their_newest_job_went() {
 }
 
 #[tokio::test]
-async fn the_lines_of_finished_jobs_come_page_by_page() {
+async fn the_lines_of_finished_jobs_have_pages() {
     let service = Service::start().await;
     let mut ended = Vec::new();
     let history = format!("{PIPELINE}/scans/large/history");
@@ -104,7 +104,7 @@ async fn the_lines_of_finished_jobs_come_page_by_page() {
         let lines = all(&service, &history, limit).await;
         assert_eq!(names(&lines, "id"), ended, "{limit}");
     }
-    // A removed job has no line, even before its page is gone.
+    // The line of a removed job is hidden, even while it is still in the file.
     let removed = Call::new(
         http::Method::DELETE,
         format!("/v0/jobs/{}", ended.remove(2)),
@@ -117,7 +117,7 @@ async fn the_lines_of_finished_jobs_come_page_by_page() {
         let answer = service.get(&format!("{history}?cursor={cursor}")).await;
         answer.problem(400, "invalid_request");
     }
-    // Made up, but harmless.
+    // Invented cursors are harmless.
     for cursor in ["0-7", "18446744073709551615-18446744073709551615"] {
         let page = service.get(&format!("{history}?cursor={cursor}")).await;
         assert_eq!(page.expect(200).get("damaged"), None);
@@ -125,7 +125,7 @@ async fn the_lines_of_finished_jobs_come_page_by_page() {
 }
 
 #[tokio::test]
-async fn the_ledger_comes_page_by_page() {
+async fn the_ledger_has_pages() {
     let service = Service::start().await;
     let (runner, mut worker) = service.claimed("one").await;
     for _ in 0..3 {
@@ -150,7 +150,7 @@ async fn the_ledger_comes_page_by_page() {
 }
 
 #[tokio::test]
-async fn the_next_slots_are_those_of_everything_or_of_one_scan() {
+async fn next_slots_are_listed_for_all_schedules_or_one_scan() {
     let service = Service::start().await;
     let often = "scans: { tick: { on: { cron: '0 */8 * * *', timezone: Europe/Oslo }, steps: [ { run: x } ] } }\n";
     let files = [
@@ -197,7 +197,7 @@ async fn the_next_slots_are_those_of_everything_or_of_one_scan() {
 }
 
 #[tokio::test]
-async fn scans_of_another_project_are_not_there() {
+async fn scans_of_another_project_do_not_exist_for_a_reader() {
     let service = Service::follow(&["main", "other"]).await;
     let scopes = [Scope::WorkflowRead, Scope::JobRead];
     let stranger = service.limited(scopes, &["other"]).await;
@@ -217,7 +217,7 @@ async fn scans_of_another_project_are_not_there() {
 }
 
 #[tokio::test]
-async fn a_scan_and_its_past_are_shown_like_this() {
+async fn the_answers_about_scans_are_unchanged() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     worker

@@ -31,7 +31,7 @@ use crate::repository::push;
 
 pub(crate) use self::workers::{Claimed, Runner, both_steps, offered};
 
-/// The valid files of the one source.
+/// Valid workflow files of the only source.
 const PIPELINE: &str = r#"
 name: Pipeline
 description: Builds things.
@@ -65,7 +65,7 @@ scans:
 pub(crate) const PLAIN: &str =
     "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
 
-/// What the blobs of a project may take.
+/// The size that the blobs of a project may have together.
 pub(crate) const BLOB_QUOTA: u64 = 4 * 1024 * 1024;
 
 /// The clock of a test. It stands still unless the test moves it.
@@ -110,11 +110,11 @@ pub(crate) struct Service {
     /// A token with all scopes.
     pub(crate) admin: String,
     folder: PathBuf,
-    /// Dropping it ends the tasks.
+    /// Dropping it ends its tasks.
     _reconciler: Reconciler,
 }
 
-/// The folder of a service. It goes once the state is closed and nothing writes to it any more.
+/// The folder of a service. It is removed after the state is closed and no task writes to it.
 struct Remains {
     closing: Option<Closing>,
     _folder: TempDir,
@@ -129,12 +129,12 @@ impl Drop for Remains {
 }
 
 thread_local! {
-    /// Tasks that hold a state end with the runtime of their test. The runtime is dropped after the variables of the
-    /// test and before those of its thread.
+    /// Tasks that hold a state end with the runtime of their test. The runtime is dropped after the variables of the test, but
+    /// before those of its thread.
     static REMAINS: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes the newest revision of a workflow unreadable, as a start does when its text is damaged.
+/// Makes the newest revision of a workflow unreadable, like a start with a damaged text.
 #[derive(Clone)]
 struct LoseRevision(WorkflowId);
 
@@ -155,17 +155,17 @@ impl Command for LoseRevision {
 }
 
 impl Service {
-    /// A service that follows one source, `main`.
+    /// A service with one source, `main`.
     pub(crate) async fn start() -> Self {
         Self::follow(&["main"]).await
     }
 
-    /// A service that follows these sources, each with the same files.
+    /// A service with these sources. Each has the same files.
     pub(crate) async fn follow(names: &[&str]) -> Self {
         Self::open(names, true, Front::default()).await
     }
 
-    /// A service that is offered in another way.
+    /// A service with these settings.
     pub(crate) async fn fronted(front: Front) -> Self {
         Self::open(&["main"], true, front).await
     }
@@ -261,17 +261,17 @@ impl Service {
         self.folder.join("state")
     }
 
-    /// The folder of this test, which differs from run to run.
+    /// The folder of this test. It differs between runs.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Commits these files to `main`, and makes the daemon look.
+    /// Commits these files to `main`, and makes the daemon poll.
     pub(crate) async fn push(&self, files: &[(&str, &str)]) {
         self.push_all(&[files]).await;
     }
 
-    /// Commits each of these to `main` and pushes all at once. Approves whatever that retires.
+    /// Commits each of these to `main` and pushes them together. Approves any retirement.
     pub(crate) async fn push_all(&self, commits: &[&[(&str, &str)]]) {
         self.push_unapproved(commits).await;
         let name: SourceName = "main".parse().unwrap();
@@ -313,7 +313,7 @@ impl Service {
         created.secret.reveal().to_owned()
     }
 
-    /// A token for these projects alone.
+    /// A token limited to these projects.
     pub(crate) async fn limited(
         &self,
         scopes: impl IntoIterator<Item = Scope>,
@@ -333,7 +333,7 @@ impl Service {
         created.secret.reveal().to_owned()
     }
 
-    /// Waits until the use of every token of that name is noted.
+    /// Waits until the use of every token with this name is recorded.
     pub(crate) async fn use_is_noted(&self, name: &str) {
         let mut changed = self.handle.state().changed();
         let is_noted = |world: &World| {
@@ -345,7 +345,7 @@ impl Service {
         }
     }
 
-    /// Waits until the sessions of a token are noted as used now, which happens beside their request.
+    /// Waits until the use of a token's sessions is recorded, which happens concurrently with their request.
     pub(crate) async fn sessions_are_seen(&self, token: &str) {
         let mut changed = self.handle.state().changed();
         let id = token.parse().unwrap();
@@ -440,7 +440,7 @@ impl Service {
         answer.expect(200).as_array().unwrap().clone()
     }
 
-    /// Completes the job with both steps done.
+    /// Completes the job with both steps finished.
     pub(crate) async fn complete(&self, worker: &Claimed, log_records: u64) -> Answer {
         let body = json!({"steps": both_steps(), "log_records": log_records});
         let path = worker.path("complete");

@@ -1,4 +1,4 @@
-//! Sessions of browsers: signed in with a token, taken by few routes, and ended.
+//! Sessions of browsers: signing in with a token, the few routes that accept sessions, and signing out.
 
 use chrono::TimeDelta;
 use http::Method;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Call};
 use crate::service::{Service, text};
 
-/// A request as a page of the daemon makes it.
+/// A request as a page of the daemon sends it.
 fn from_page(call: Call, cookie: &str) -> Call {
     call.header("cookie", cookie)
         .header("sec-fetch-site", "same-origin")
@@ -69,7 +69,7 @@ async fn a_browser_signs_in_and_out() {
         (&current[0]["current"], &current[1]["current"]),
         (&Value::Null, &json!(true))
     );
-    // Programs see the sessions of their token, too.
+    // Programs also see the sessions of their token.
     let by_token = Call::get("/v0/sessions")
         .bearer(&secret)
         .send(service.address);
@@ -97,7 +97,7 @@ async fn a_browser_signs_in_and_out() {
 }
 
 #[tokio::test]
-async fn a_cookie_is_taken_by_few_routes_and_from_pages_of_the_daemon_only() {
+async fn a_cookie_is_accepted_by_few_routes_and_only_from_pages_of_the_daemon() {
     let service = Service::start().await;
     let (_, secret) = token(&service).await;
     let cookie = signed_in(&service, &secret).await;
@@ -120,12 +120,12 @@ async fn a_cookie_is_taken_by_few_routes_and_from_pages_of_the_daemon_only() {
         .json(&json!({"token": secret}))
         .send(service.address);
     elsewhere.await.problem(403, "forbidden");
-    // The port of the page is a part of the cookie's name.
+    // The cookie's name contains the port of the page.
     let (name, value) = cookie.split_once('=').unwrap();
     assert_eq!(name, "everscan-80");
     let other = format!("everscan-7411={value}");
     list(&service, &other).await.problem(401, "unauthorized");
-    // Over plain HTTP from elsewhere the cookie would cross the network in the clear.
+    // Over plain HTTP from another machine, the cookie would be sent unencrypted.
     let far = Call::post("/v0/sessions").header("x-forwarded-for", "203.0.113.9");
     let far = far.json(&json!({"token": secret})).send(service.address);
     far.await.problem(403, "forbidden");
@@ -135,7 +135,7 @@ async fn a_cookie_is_taken_by_few_routes_and_from_pages_of_the_daemon_only() {
 }
 
 #[tokio::test]
-async fn signing_out_everywhere_ends_open_streams_and_leaves_the_token() {
+async fn signing_out_everywhere_ends_open_streams_but_keeps_the_token() {
     let service = Service::start().await;
     let (_, secret) = token(&service).await;
     let first = signed_in(&service, &secret).await;
@@ -144,7 +144,7 @@ async fn signing_out_everywhere_ends_open_streams_and_leaves_the_token() {
     let mut events = events.open(service.address).await;
     let out = from_page(delete("/v0/sessions"), &second).send(service.address);
     assert_eq!(out.await.status, 204);
-    // Its answer has no end of its own.
+    // The stream has no regular end.
     events.breaks_off().await;
     for cookie in [&first, &second] {
         list(&service, cookie).await.problem(401, "unauthorized");
@@ -163,11 +163,11 @@ async fn signing_out_everywhere_ends_open_streams_and_leaves_the_token() {
 }
 
 #[tokio::test]
-async fn a_session_ends_with_its_token_and_when_nobody_uses_it() {
+async fn a_session_ends_with_its_token_or_after_disuse() {
     let service = Service::start().await;
     let (id, secret) = token(&service).await;
     let cookie = signed_in(&service, &secret).await;
-    // Each use within a week keeps it, for a month at most.
+    // Each use within a week extends the session, up to a month.
     for day in 0..4 {
         assert_eq!(list(&service, &cookie).await.status, 200, "{day}");
         service.sessions_are_seen(&id).await;

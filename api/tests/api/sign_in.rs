@@ -9,7 +9,7 @@ use crate::pages::check_markup;
 use crate::service::Service;
 
 #[tokio::test]
-async fn a_sign_in_takes_a_valid_token_and_leads_to_a_page_of_this_daemon_alone() {
+async fn a_sign_in_needs_a_valid_token_and_redirects_only_within_this_daemon() {
     let service = Service::start().await;
     let short = service
         .personal([Scope::JobRead], Some(TimeDelta::seconds(5)))
@@ -45,7 +45,7 @@ async fn a_sign_in_takes_a_valid_token_and_leads_to_a_page_of_this_daemon_alone(
     let elsewhere = Call::post("/login").header("sec-fetch-site", "cross-site");
     let answer = typed(elsewhere, &form).send(service.address).await;
     assert_eq!((answer.status, answer.header("set-cookie")), (403, None));
-    // The way back is kept.
+    // The page to return to is kept.
     let answer = Call::get("/jobs?state=failed").send(service.address).await;
     let to = "/login?next=%2Fjobs%3Fstate%3Dfailed";
     assert_eq!(answer.header("location"), Some(to));

@@ -1,4 +1,4 @@
-//! Links that sign a browser in: once, soon, and with what their token may do.
+//! Links that sign a browser in: once, within a short time, and with the rights of their token.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ async fn follow(service: &Service, secret: &str) -> Answer {
     typed(call, &[("link", secret)]).send(service.address).await
 }
 
-/// The link signs nobody in, and the answer says why without repeating it.
+/// Checks that the link signs nobody in, and that the answer has the reason and does not repeat the link.
 async fn is_over(service: &Service, secret: &str) {
     let looked = Call::get(format!("/login/{secret}")).send(service.address);
     for answer in [looked.await, follow(service, secret).await] {
@@ -44,7 +44,7 @@ async fn is_over(service: &Service, secret: &str) {
 }
 
 #[tokio::test]
-async fn a_link_signs_one_browser_in_and_a_look_at_it_does_not_use_it() {
+async fn a_link_signs_one_browser_in_and_viewing_it_does_not_consume_it() {
     let service = Service::start().await;
     let token = service.personal([Scope::JobRead], None).await;
     let call = Call::post("/v0/sign-in-links").bearer(&token);
@@ -72,7 +72,7 @@ async fn a_link_signs_one_browser_in_and_a_look_at_it_does_not_use_it() {
     assert_eq!(
         browser.get("/tokens").await.status,
         403,
-        "its token's scopes"
+        "the session has its token's scopes"
     );
     assert!(browser.page("/settings").await.contains("this one"));
     is_over(&service, secret).await;
@@ -80,7 +80,7 @@ async fn a_link_signs_one_browser_in_and_a_look_at_it_does_not_use_it() {
 }
 
 #[tokio::test]
-async fn of_many_who_use_a_link_at_once_one_is_signed_in() {
+async fn only_one_of_many_concurrent_users_of_a_link_is_signed_in() {
     let service = Service::start().await;
     let (_, secret) = make(&service, &service.admin).await;
     let answers = join_all((0..16).map(|_| follow(&service, &secret))).await;
@@ -92,7 +92,7 @@ async fn of_many_who_use_a_link_at_once_one_is_signed_in() {
 }
 
 #[tokio::test]
-async fn a_link_is_good_for_fifteen_minutes() {
+async fn a_link_is_valid_for_fifteen_minutes() {
     let service = Service::start().await;
     let (_, first) = make(&service, &service.admin).await;
     let (_, second) = make(&service, &service.admin).await;
@@ -109,7 +109,7 @@ async fn a_link_is_good_for_fifteen_minutes() {
 }
 
 #[tokio::test]
-async fn a_link_ends_with_its_token_and_with_all_sessions() {
+async fn a_link_ends_when_its_token_or_all_sessions_end() {
     let service = Service::start().await;
     let asked = json!({"name": "person", "scopes": ["job:read"]});
     let created = service.post("/v0/tokens", &asked).await.expect(201);
@@ -120,7 +120,7 @@ async fn a_link_ends_with_its_token_and_with_all_sessions() {
     assert_eq!(out.send(service.address).await.status, 204);
     is_over(&service, &secret).await;
 
-    // The session of a link is bound to the secret that made the link, as that of the secret itself.
+    // The session of a link is bound to the secret that made the link, like a session of the secret itself.
     let (_, used) = make(&service, &token).await;
     let answer = follow(&service, &used).await;
     let browser = Browser::signed_in_by(&service, &answer);
@@ -138,7 +138,7 @@ async fn a_link_ends_with_its_token_and_with_all_sessions() {
 }
 
 #[tokio::test]
-async fn a_session_makes_no_link() {
+async fn a_session_cannot_make_a_link() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let call = browser.call(Method::POST, "/v0/sign-in-links");
@@ -147,7 +147,7 @@ async fn a_session_makes_no_link() {
 }
 
 #[tokio::test]
-async fn links_are_in_the_audit_log_and_their_secrets_nowhere() {
+async fn the_audit_log_has_links_but_no_file_has_their_secrets() {
     let service = Service::start().await;
     let (_, secret) = make(&service, &service.admin).await;
     assert_eq!(follow(&service, &secret).await.status, 303);
@@ -182,7 +182,7 @@ fn no_file_has(folder: &Path, secret: &[u8], read: &mut usize) {
 }
 
 #[tokio::test]
-async fn a_sign_in_says_which_page_it_is_from() {
+async fn a_sign_in_must_name_its_origin() {
     let service = Service::start().await;
     let (_, secret) = make(&service, &service.admin).await;
     let own = format!("http://{}", service.address);
@@ -209,7 +209,7 @@ async fn a_sign_in_says_which_page_it_is_from() {
             ("origin", "https://evil.example.org"),
         ];
         assert_eq!(send(&twice, field).await, 400);
-        // None of them has used the link.
+        // The refused attempts did not consume the link.
         assert_eq!(send(&[("origin", &own)], field).await, 303);
     }
 }

@@ -1,4 +1,4 @@
-//! A tip that retires many workflows at once, and its approval.
+//! A tip that would retire many workflows at once, and its approval.
 
 use http::Method;
 use model::Scope;
@@ -10,7 +10,7 @@ use crate::service::{Service, text};
 
 const APPROVE: &str = "/v0/sources/main/approve?wait=true";
 
-/// Pushes a commit without workflows. Answers its id.
+/// Pushes a commit without workflows. Returns its id.
 async fn without_workflows(service: &Service) -> String {
     service.push_unapproved(&[&[("readme", "")]]).await;
     let source = service.get("/v0/sources/main").await.expect(200);
@@ -80,7 +80,7 @@ async fn the_page_of_a_held_source_has_the_button() {
 
     let form = [("commit", commit.as_str())];
     assert_eq!(browser.done(button, &form).await, "/sources/main");
-    // The form does not wait for the look.
+    // The form does not wait for the poll.
     let synced = service.admin(Call::post("/v0/sources/main/sync?wait=true"));
     assert_eq!(synced.await.expect(200)["active_workflows"], 0);
 }

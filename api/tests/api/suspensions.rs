@@ -20,7 +20,7 @@ async fn shown(service: &Service, path: &str, member: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_suspended_scan_takes_no_dispatch_and_shows_it() {
+async fn a_suspended_scan_refuses_a_dispatch_and_is_shown_as_suspended() {
     let service = Service::start().await;
     let large = format!("{PIPELINE}/scans/large");
     let waiting = service.dispatch("large").await;
@@ -71,14 +71,17 @@ async fn a_suspended_scan_takes_no_dispatch_and_shows_it() {
 }
 
 #[tokio::test]
-async fn a_suspended_workflow_suspends_all_its_scans_also_after_a_new_revision() {
+async fn a_suspended_workflow_suspends_all_its_scans_even_after_a_new_revision() {
     let service = Service::start().await;
     let build = format!("{PIPELINE}/scans/build");
     suspend(&service, PIPELINE).await.expect(200);
     let again = json!({"reason": "another one"});
     let answer = service.post(&format!("{PIPELINE}/suspend"), &again).await;
     let kept = answer.expect(200)["suspended"]["reason"].clone();
-    assert_eq!(kept, "the machine is serviced", "the first one stays");
+    assert_eq!(
+        kept, "the machine is serviced",
+        "the first suspension stays in force"
+    );
     let other = "scans: { build: { on: { dispatch: {} }, steps: [ { run: make } ] } }\n";
     service.push(&[("workflows/pipeline.yaml", other)]).await;
     let suspended = shown(&service, &build, "suspended").await;
@@ -89,11 +92,11 @@ async fn a_suspended_workflow_suspends_all_its_scans_also_after_a_new_revision()
         problem["hint"],
         "`everscan workflow resume pipeline` lets it start jobs again"
     );
-    // A scan is resumed alone, and waits for its workflow.
+    // A resumed scan still waits for its suspended workflow.
     let resume = Call::post(format!("{build}/resume"));
     let answer = service.admin(resume).await.expect(200);
     assert_eq!(answer["suspended"]["part"], "workflow");
-    // It comes back as it went.
+    // A retired workflow that comes back is still suspended.
     service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
     service.push(&[("workflows/pipeline.yaml", other)]).await;
     let refused = service.post(&format!("{build}/dispatch"), &json!({})).await;
@@ -105,7 +108,7 @@ async fn a_suspended_workflow_suspends_all_its_scans_also_after_a_new_revision()
 }
 
 #[tokio::test]
-async fn a_held_job_is_offered_to_nobody_and_an_offer_that_is_out_is_void() {
+async fn a_held_job_is_not_offered_and_an_open_offer_becomes_void() {
     let service = Service::start().await;
     let plain = "/v0/workflows/main%2Fdeep%2Fplain";
     let runner = service.register("one", &[], 1).await;
@@ -131,7 +134,7 @@ async fn a_held_job_is_offered_to_nobody_and_an_offer_that_is_out_is_void() {
 }
 
 #[tokio::test]
-async fn who_may_not_write_workflows_suspends_nothing_and_a_reason_has_its_bounds() {
+async fn suspending_needs_the_scope_of_workflows_and_the_reason_is_limited() {
     let service = Service::start().await;
     let token = service
         .personal([Scope::WorkflowRead, Scope::Dispatch], None)
@@ -154,7 +157,7 @@ async fn who_may_not_write_workflows_suspends_nothing_and_a_reason_has_its_bound
 }
 
 #[tokio::test]
-async fn the_pages_suspend_and_resume_and_say_so() {
+async fn pages_suspend_and_resume_and_show_the_suspension() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     for page in [

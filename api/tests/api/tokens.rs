@@ -41,7 +41,7 @@ async fn a_regenerated_token_has_a_new_secret_of_the_same_form() {
     assert_eq!(answer["id"], json!(id));
     assert!(!lists_jobs(&service, &first).await && lists_jobs(&service, &second).await);
 
-    // For a time both are accepted.
+    // During the overlap both secrets are accepted.
     let overlap = json!({"overlap_seconds": 60});
     let answer = regenerate(&service, "ci", overlap).await.expect(200);
     let third = text(&answer["secret"]);
@@ -75,7 +75,7 @@ async fn a_revoked_token_is_refused_and_its_open_streams_end() {
 
     let again = service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{id}")));
     again.await.problem(404, "not_found");
-    // Two tokens of one name differ by their ids.
+    // Two tokens with the same name have different ids.
     create(&service, asked.clone()).await;
     create(&service, asked).await;
     let named = service.admin(Call::new(Method::DELETE, "/v0/tokens/ci"));
@@ -83,7 +83,7 @@ async fn a_revoked_token_is_refused_and_its_open_streams_end() {
 }
 
 #[tokio::test]
-async fn nobody_manages_a_token_that_may_do_more() {
+async fn a_token_cannot_manage_a_token_with_more_rights() {
     let service = Service::follow(&["main", "other"]).await;
     let weak = [Scope::TokenWrite, Scope::JobRead];
     let weak = service.limited(weak, &["main"]).await;
@@ -109,7 +109,7 @@ async fn nobody_manages_a_token_that_may_do_more() {
         let answer = call(Method::DELETE, format!("/v0/tokens/{token}")).send(service.address);
         assert_eq!(answer.await.status, revoked);
     }
-    // What it makes is for its own projects, and for no others.
+    // A token that it makes is limited to its own projects.
     for (asked, status) in [
         (json!({"name": "a", "scopes": ["job:read"]}), 201),
         (
@@ -137,13 +137,13 @@ async fn nobody_manages_a_token_that_may_do_more() {
 }
 
 #[tokio::test]
-async fn the_file_of_the_first_token_goes_with_its_secret() {
+async fn the_file_of_the_first_token_is_removed_when_its_secret_ends() {
     let service = Service::start().await;
     service.handle.state().settled().await.unwrap();
     let file = service.root().join("initial-admin-token");
     let first = std::fs::read_to_string(&file).unwrap();
     assert!(lists_jobs(&service, first.trim()).await);
-    // It is not the file of any other token.
+    // The file belongs to no other token.
     create(&service, json!({"name": "ci", "scopes": ["admin"]})).await;
     regenerate(&service, "ci", json!({})).await.expect(200);
     service.handle.state().settled().await.unwrap();
@@ -156,7 +156,7 @@ async fn the_file_of_the_first_token_goes_with_its_secret() {
 }
 
 #[tokio::test]
-async fn the_last_admin_stays() {
+async fn the_last_admin_token_cannot_be_revoked() {
     let service = Service::start().await;
     let revoke = |name| service.admin(Call::new(Method::DELETE, format!("/v0/tokens/{name}")));
     revoke("initial%20admin").await.expect(204);
@@ -166,7 +166,7 @@ async fn the_last_admin_stays() {
 }
 
 #[tokio::test]
-async fn the_day_of_the_last_use_is_shown_and_an_end_that_is_near() {
+async fn the_day_of_the_last_use_and_a_near_expiry_are_shown() {
     let service = Service::start().await;
     let asked = json!({"name": "ci", "scopes": ["job:read"], "expires_in_seconds": 8 * 86_400});
     let (_, secret) = create(&service, asked).await;
@@ -188,7 +188,7 @@ async fn the_day_of_the_last_use_is_shown_and_an_end_that_is_near() {
 }
 
 #[tokio::test]
-async fn a_token_ends_after_a_quarter_unless_its_maker_says_otherwise() {
+async fn a_token_expires_after_a_quarter_by_default() {
     let service = Service::start().await;
     let asked = json!({"name": "ci", "scopes": ["job:read"]});
     let (_, secret) = create(&service, asked).await;
@@ -211,9 +211,9 @@ async fn a_token_ends_after_a_quarter_unless_its_maker_says_otherwise() {
     assert_eq!(problem["errors"][0]["field"], "never_expires");
 }
 
-/// What a token for another project gets is what it gets for things that do not exist.
+/// Objects of another project get the same answers as missing objects.
 #[tokio::test]
-async fn what_is_of_another_project_does_not_exist() {
+async fn objects_of_another_project_do_not_exist_for_a_token() {
     let service = Service::follow(&["main", "other"]).await;
     let (_, claimed) = service.claimed("one").await;
     claimed
@@ -298,13 +298,13 @@ async fn what_is_of_another_project_does_not_exist() {
         walked += 1;
     }
     assert!(walked > 20, "{walked}");
-    // Nothing of it has changed, and its own token still sees it.
+    // The objects are unchanged, and a token of their project still sees them.
     let own = Call::get(format!("/v0/jobs/{}", claimed.id)).bearer(&of_main);
     own.send(service.address).await.expect(200);
 }
 
 #[tokio::test]
-async fn a_body_that_comes_after_its_token_has_ended_does_nothing() {
+async fn a_body_that_arrives_after_the_end_of_its_token_has_no_effect() {
     let service = Service::start().await;
     let asked = json!({"name": "ci", "scopes": ["token:write", "project:write", "blob"]});
     let (_, secret) = create(&service, asked).await;
@@ -324,7 +324,7 @@ async fn a_body_that_comes_after_its_token_has_ended_does_nothing() {
              content-type: application/json\r\ncontent-length: {length}\r\nexpect: 100-continue\r\n\r\n"
         );
         let mut raw = Raw::send(service.address, head).await;
-        // It is let in, and its body is asked for.
+        // The token is accepted, and the daemon asks for the body.
         assert!(raw.head().await.starts_with("HTTP/1.1 100"));
         waiting.push((raw, body));
     }
@@ -344,7 +344,7 @@ async fn a_body_that_comes_after_its_token_has_ended_does_nothing() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_replaced_manages_no_tokens() {
+async fn a_replaced_secret_cannot_manage_tokens() {
     let service = Service::start().await;
     let asked = json!({"name": "ci", "scopes": ["token:write"], "expires_in_seconds": 60});
     let (_, former) = create(&service, asked).await;
@@ -356,7 +356,7 @@ async fn a_secret_that_was_replaced_manages_no_tokens() {
         .bearer(&former)
         .json(&json!({}));
     again.send(service.address).await.problem(403, "forbidden");
-    // One that has expired gets a new life with its new secret, or neither.
+    // An expired token can only get a new secret together with a new lifetime.
     service.clock.advance(TimeDelta::seconds(60));
     let refused = regenerate(&service, "ci", json!({})).await;
     let body = refused.problem(400, "invalid_request");
@@ -366,7 +366,7 @@ async fn a_secret_that_was_replaced_manages_no_tokens() {
 }
 
 #[tokio::test]
-async fn why_a_job_waits_names_no_jobs_of_others() {
+async fn the_reason_that_a_job_waits_for_names_no_jobs_of_other_projects() {
     let service = Service::follow(&["main", "other"]).await;
     let (_, busy) = service.claimed("one").await;
     let of_other = service.limited([Scope::JobRead], &["other"]).await;

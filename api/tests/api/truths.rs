@@ -1,4 +1,4 @@
-//! Pages say what holds: nothing that the viewer may not see counts as none, and nothing is offered that is refused.
+//! Pages tell the truth: hidden objects are not shown as missing, and pages offer no action that is refused.
 
 use api::Front;
 use http::Method;
@@ -12,7 +12,7 @@ use crate::service::{PLAIN, Service};
 const WORKFLOW: &str = "/workflows/main%2Fpipeline";
 
 #[tokio::test]
-async fn what_a_viewer_may_not_see_is_not_counted_as_none() {
+async fn hidden_objects_are_not_counted_as_none() {
     let service = Service::start().await;
     let scopes = [Scope::WorkflowRead, Scope::JobRead];
     let token = service.personal(scopes, None).await;
@@ -30,7 +30,7 @@ async fn what_a_viewer_may_not_see_is_not_counted_as_none() {
 }
 
 #[tokio::test]
-async fn a_suspension_shows_wherever_it_matters() {
+async fn a_suspension_is_shown_on_all_affected_pages() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let over = service.dispatch("large").await;
@@ -70,7 +70,7 @@ async fn a_suspension_shows_wherever_it_matters() {
     assert!(!overview.contains(">nightly<"), "{overview}");
     let job = browser.page(&format!("/jobs/{over}")).await;
     assert!(!job.contains(&rerun), "{job}");
-    // The page is older than the suspension.
+    // The page was rendered before the suspension.
     let refused = browser.post(&rerun, &[]).await;
     assert_eq!(refused.status, 409, "{refused:?}");
     let remedy = format!("href=\"{WORKFLOW}/scans/large\"");
@@ -84,7 +84,7 @@ async fn a_suspension_shows_wherever_it_matters() {
 }
 
 #[tokio::test]
-async fn a_failed_job_says_which_artifacts_are_stored_after_a_failure() {
+async fn a_failed_job_shows_which_artifacts_are_stored_after_a_failure() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let file = |upload_on: &str| {
@@ -127,7 +127,7 @@ async fn a_failed_job_says_which_artifacts_are_stored_after_a_failure() {
 }
 
 #[tokio::test]
-async fn what_is_not_set_is_said_before_a_job_fails_for_it() {
+async fn missing_names_are_shown_before_a_job_fails() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let text = "scans:\n  build:\n    on: { dispatch: { inputs: { n: { type: number, default: 3 } } } }\n    \
@@ -147,7 +147,7 @@ async fn what_is_not_set_is_said_before_a_job_fails_for_it() {
     service.set("secrets/KEY", "hunter2").await.expect(200);
     let page = browser.page(&form).await;
     assert!(!page.contains("The job would fail"), "{page}");
-    // A number has a default, so it is not required, and an empty one is the default.
+    // A number has a default, so it is not required. An empty field means the default.
     assert!(!page.contains("(required)"), "{page}");
     let to = browser.done(&form, &[("inputs.n", "")]).await;
     let job = to.strip_prefix("/jobs/").unwrap();
@@ -186,7 +186,7 @@ async fn an_unknown_name_in_a_filter_keeps_the_filters() {
 }
 
 #[tokio::test]
-async fn an_upload_that_is_refused_names_its_field() {
+async fn a_refused_upload_names_its_field() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let path = "/blobs/a?project=main&expires_in=2%20weeks";
@@ -200,7 +200,7 @@ async fn an_upload_that_is_refused_names_its_field() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_fails_says_it_once_and_never_asks_who_is_signed_in() {
+async fn a_failed_sign_in_shows_one_problem_and_no_name() {
     let service = Service::start().await;
     let page = sign_in(&service, "wrong", "").await;
     assert!(page.text().contains("This token is not valid"), "{page:?}");
@@ -219,7 +219,7 @@ async fn a_sign_in_that_fails_says_it_once_and_never_asks_who_is_signed_in() {
 }
 
 #[tokio::test]
-async fn the_state_folder_is_on_about_for_admins_alone() {
+async fn only_admins_see_the_state_folder_on_the_page_about() {
     let front = Front {
         state_folder: Some("/srv/everscan/state".into()),
         ..Front::default()
@@ -237,7 +237,7 @@ async fn the_state_folder_is_on_about_for_admins_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_never_valid_is_listed_with_the_workflows() {
+async fn files_that_were_never_valid_are_listed_with_the_workflows() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let page = browser.page("/workflows").await;
@@ -250,7 +250,7 @@ async fn a_file_that_was_never_valid_is_listed_with_the_workflows() {
 }
 
 #[tokio::test]
-async fn a_job_says_who_dispatched_it_also_when_it_is_over() {
+async fn a_job_shows_who_dispatched_it_even_after_its_end() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));
@@ -264,7 +264,7 @@ async fn a_job_says_who_dispatched_it_also_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn slots_of_a_scan_that_is_often_due_do_not_hide_those_of_others() {
+async fn slots_of_a_frequent_scan_do_not_hide_slots_of_other_scans() {
     let service = Service::start().await;
     let often = "scans: { often: { on: { cron: '* * * * *' }, steps: [ { run: echo } ] } }";
     let daily = "scans: { daily: { on: { cron: '0 3 * * *' }, steps: [ { run: echo } ] } }";
@@ -283,7 +283,7 @@ async fn slots_of_a_scan_that_is_often_due_do_not_hide_those_of_others() {
 }
 
 #[tokio::test]
-async fn a_failure_needs_a_person_once_its_retry_is_cancelled() {
+async fn a_failure_needs_attention_after_its_retry_is_cancelled() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let retrying = PLAIN.replace("on:", "retry: { attempts: 1 }, on:");
@@ -323,7 +323,7 @@ async fn a_failure_needs_a_person_once_its_retry_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_job_that_no_runner_can_take_needs_a_person() {
+async fn a_job_that_no_runner_can_take_needs_attention() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
     let job = service.dispatch("large").await;
@@ -336,7 +336,7 @@ async fn a_job_that_no_runner_can_take_needs_a_person() {
 }
 
 #[tokio::test]
-async fn the_overview_says_that_a_history_cannot_be_read() {
+async fn the_overview_shows_unreadable_histories() {
     let service = Service::start().await;
     let job = service.dispatch("large").await;
     let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));

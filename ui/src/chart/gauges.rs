@@ -1,4 +1,4 @@
-//! Small bars: the progress of a running job, and the slots of a runner that are in use.
+//! Small bars: the progress of a running job, and the used slots of a runner.
 
 use maud::{Markup, html};
 

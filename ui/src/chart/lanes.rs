@@ -42,7 +42,7 @@ pub struct Lane {
     pub empty_slots: Vec<DateTime<Utc>>,
 }
 
-/// A job that made another job by its end.
+/// A job that made another job when it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cause {
     pub cause: Uuid,

@@ -97,7 +97,7 @@ impl Label {
     }
 }
 
-/// The labels of edges. A label that would overlap another one is left out; the title of the edge has its text, too.
+/// The labels of edges. An overlapping label is left out; the title of the edge has the same text.
 fn labels(layout: &Layout, edges: &[&Edge]) -> Vec<Label> {
     let mut labels: Vec<Label> = Vec::new();
     for route in &layout.routes {
@@ -278,7 +278,7 @@ fn head(route: &Route) -> Option<String> {
     })
 }
 
-/// An icon with a size of its own. The style sheet sets the size only outside of drawings.
+/// An icon with its own size. The style sheet sets the size only outside of drawings.
 fn icon(name: &str) -> Markup {
     html! { svg.icon width="16" height="16" aria-hidden="true" { use href={ "#i-" (name) } {} } }
 }

@@ -16,7 +16,7 @@ const BEND_HEIGHT: i64 = 8;
 const LOOP_HEIGHT: i64 = 20;
 /// Larger nodes are cut, so that sums do not overflow.
 const LARGEST: i64 = 4_000;
-/// The most bends, which limits the work. Beyond it, edges pass behind the nodes; nobody could follow them anyway.
+/// The most bends, which limits the work. Further edges pass behind the nodes; nobody could follow so many edges.
 const MOST_BENDS: usize = 3_000;
 
 /// Places the nodes and routes the edges.

@@ -132,7 +132,7 @@ fn crossings(layers: &Layers, places: &[usize]) -> usize {
 }
 
 fn add(tree: &mut [usize], place: usize) {
-    // Slot 0 has the total; the other slots are a Fenwick tree.
+    // Slot 0 has the total, and the other slots are a Fenwick tree.
     tree[0] += 1;
     let mut slot = place + 1;
     while slot < tree.len() {

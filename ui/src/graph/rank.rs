@@ -2,7 +2,7 @@
 
 use super::shape::Link;
 
-/// Marks edges to reverse so that no cycle is left. Edges of a node to itself are not marked.
+/// Marks edges to reverse, so that the graph has no cycle. Edges of a node to itself are not marked.
 pub(super) fn back_edges(nodes: usize, links: &[Link]) -> Vec<bool> {
     let mut leaving = vec![Vec::new(); nodes];
     let mut is_entered = vec![false; nodes];

@@ -64,7 +64,7 @@ impl Stops {
     }
 }
 
-/// Below the ports of forward edges.
+/// The ports below those of forward edges.
 const fn back_port(node: Area) -> i64 {
     node.height - node.height / 6
 }

@@ -1,4 +1,4 @@
-//! The newest artifacts of each scan, the files of one artifact, and its difference to that of another job.
+//! The newest artifacts of each scan, the files of one artifact, and its difference to the artifact of another job.
 
 use maud::{Markup, html};
 use wire::{

@@ -1,4 +1,4 @@
-//! The log of a job: the place of the virtual log, and the pages that need no script.
+//! The log of a job: the element of the virtual log, and the pages that need no script.
 
 use maud::{Markup, html};
 use wire::{Job, JobState, LogRecord, OVERWRITTEN, StepOutcome, Stream};
@@ -8,8 +8,8 @@ use crate::list::empty;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{badge, bytes, count, grouped, icon, short_id};
 
-/// The place of the virtual log. Without scripts it has a link to the plain pages. A script loads the records, so
-/// updates of the page never touch them.
+/// The element of the virtual log. Without scripts it has a link to the plain pages. A script loads the records, so updates of
+/// the page leave them alone.
 pub(super) fn virtual_log(job: &Job, topic: &str) -> Markup {
     let failed = failed_step(job);
     html! {

@@ -12,7 +12,7 @@ use crate::words::{
 };
 use crate::{links, topics};
 
-/// The filters in the address. Empty ones do not filter.
+/// The filters in the address. An empty filter has no effect.
 #[derive(Debug, Clone, Default)]
 pub struct JobFilter {
     /// The first or last digits of ids. Other filters are then not set.

@@ -44,7 +44,7 @@ pub struct SignInLink<'a> {
     pub link: &'a str,
 }
 
-/// Asks for a click before the link is used up, because link previews of other programs open it, too.
+/// Asks for a click before it consumes the link, because other programs open the link for a preview.
 pub fn sign_in_link(visit: &Visit, page: &SignInLink<'_>) -> Markup {
     let content = html! {
         section.card.login {

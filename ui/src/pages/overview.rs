@@ -18,7 +18,7 @@ use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{copy_button, count, grouped, in_future, running_for};
 use crate::{links, topics};
 
-/// Everything that the viewer may not see is empty.
+/// The data of the overview. A part that the viewer may not see is empty.
 pub struct Overview<'a> {
     /// The address of the daemon for programs.
     pub server: &'a str,

@@ -72,7 +72,7 @@ pub fn workflows(
     Shell::new(visit, "Workflows", Some(Menu::Workflows)).page(&content)
 }
 
-/// Files that were never valid, and so have no row.
+/// Files that were never valid. They have no row.
 fn never_valid(sources: &[Source]) -> Markup {
     let files = sources.iter().flat_map(|source| {
         let files = source.stale_files.iter();

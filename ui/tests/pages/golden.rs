@@ -95,7 +95,7 @@ fn by_element(markup: &str) -> String {
     markup.replace("><", ">\n<") + "\n"
 }
 
-/// What differs from page to page: title, entry of the menu, breadcrumb and main content.
+/// The parts that differ between pages: title, entry of the menu, breadcrumb and main content.
 fn fragment(name: &str, page: &str) -> String {
     let all = elements(page);
     let content = |is_it: &dyn Fn(&Element) -> bool| {

@@ -1,4 +1,4 @@
-//! A valid request of every route that reads something.
+//! A valid request of every route that reads a body, parameters or conditions.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use crate::client::Call;
 use crate::entries::packed;
 use crate::service::{Claimed, Runner, Service, both_steps, offered, text};
 
-/// A service and what the samples of requests name.
+/// A service, and the objects that the sample requests name.
 pub(super) struct Fixture {
     pub(super) service: Service,
     finished: String,
-    /// Its runner only executes.
+    /// A runner that only executes.
     executor: Runner,
     worker: Claimed,
-    /// How many records the log of the worker's job has.
+    /// The number of records in the log of the worker's job.
     log_records: Value,
-    /// Another runner only polls. It holds a finished job, so every poll is answered at once.
+    /// A runner that only polls. It holds a finished job, so every poll is answered at once.
     poller: Runner,
     cancelled: String,
     registration: String,
     link: String,
     /// The commit of the source's tip.
     tip: String,
-    /// Where the second page of a list begins, by the path of its route.
+    /// The cursor of the second page of a list, by the path of its route.
     cursors: BTreeMap<&'static str, String>,
 }
 
@@ -88,7 +88,7 @@ impl Fixture {
         assert!(stored.status < 300, "{stored:?}");
     }
 
-    /// Brings back what an accepted mutation has used up.
+    /// Restores what an accepted mutation has consumed.
     pub(super) async fn restore(&mut self, sample: &Sample) {
         let (complete, logs) = (self.worker.path("complete"), self.worker.path("logs"));
         match sample.path.as_str() {
@@ -106,7 +106,7 @@ impl Fixture {
         }
     }
 
-    /// Polls may have been offered what was dispatched, so this asks until it gets a job.
+    /// Polls may already have received the offer, so this polls until it gets a job.
     pub(super) async fn claim_another(&mut self) {
         self.service.dispatch("build").await;
         let messages = self.service.poll(&self.executor, 1, &[]).await;
@@ -197,7 +197,7 @@ impl Fixture {
                 "/v0/workflows/pipeline/scans/build/dispatch",
                 json!({"inputs": {"target": "all", "fast": true}}),
             ),
-            // Of what no other request needs.
+            // These objects are not needed by other requests.
             post(
                 "/v0/workflows/main%2Fdeep%2Fplain/suspend",
                 json!({"reason": "the machine is serviced"}),
@@ -265,7 +265,7 @@ impl Fixture {
         bodies
     }
 
-    /// A request of a route that only reads, with every parameter that it takes.
+    /// A request of a route that only reads, with all its parameters.
     pub(super) fn read(&self, route: &Route) -> Sample {
         let path = route
             .path
@@ -280,15 +280,15 @@ impl Fixture {
         let is_log = route.path.ends_with("/logs");
         for name in route.query {
             let value = match *name {
-                // They say where to begin, too.
+                // `tail` and `from` exclude each other.
                 "tail" if is_log => continue,
                 "limit" => "2",
-                // Many of the lists have one page only.
+                // Many of the lists have only one page.
                 "cursor" => match self.cursors.get(route.path) {
                     Some(cursor) => cursor,
                     None => continue,
                 },
-                // It takes no other filter beside it.
+                // `id` excludes all other filters.
                 "id" => continue,
                 "lanes" => "week",
                 "state" if route.path == "/v0/workflows" => "active",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::service::Seeded;
 
-/// Values in place of those that a request has. Some are valid somewhere.
+/// Values that replace values of a request. Some are valid in some places.
 const WORDS: &[&str] = &[
     "",
     "0",
@@ -100,7 +100,7 @@ impl Choices {
         }
     }
 
-    /// Any JSON in place of another.
+    /// A random JSON value.
     pub(super) fn json(&mut self) -> Value {
         match self.below(9) {
             0 => Value::Null,
@@ -186,7 +186,7 @@ impl Sample {
             Some(_) | None => choices.word().into_bytes(),
         };
         if choices.below(8) == 0 {
-            // The same header twice.
+            // Adds the same header a second time.
             self.headers.push((name.to_owned(), value));
         } else {
             self.set(name, value);
@@ -218,7 +218,7 @@ impl Sample {
         self.path = segments.join("/");
     }
 
-    /// The target of the request. What a URI cannot hold is escaped.
+    /// The target of the request. Characters that are invalid in a URI are escaped.
     pub(super) fn target(&self) -> String {
         let escape = |text: &str| {
             let mut escaped = String::new();
@@ -244,7 +244,7 @@ impl Sample {
         }
     }
 
-    /// Whether HTTP itself takes it, with a body as long as it says. If not, the server may answer by itself or close.
+    /// Whether the request is valid HTTP with the correct length. If not, the HTTP library may answer or close.
     pub(super) fn is_http(&self) -> bool {
         let is_framed = |(name, _): &(String, Vec<u8>)| {
             name != "content-length" && name != "transfer-encoding" && name != "expect"

@@ -1,4 +1,4 @@
-//! Runners and workers as the tests play them.
+//! The runners and workers that tests play.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ pub(crate) struct Claimed {
 }
 
 impl Runner {
-    /// The runner of a registration's answer.
+    /// The runner in the answer to a registration.
     pub(crate) fn registered(answer: &Value) -> Self {
         Self {
             id: text(&answer["id"]),
@@ -68,7 +68,7 @@ impl Runner {
 }
 
 impl Claimed {
-    /// A path below the job's.
+    /// A path below the path of the job.
     pub(crate) fn path(&self, rest: &str) -> String {
         format!("/v0/jobs/{}/{rest}", self.id)
     }

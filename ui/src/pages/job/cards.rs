@@ -175,7 +175,7 @@ fn no_artifact(state: JobState, declared: Option<&Declared>) -> &'static str {
     }
 }
 
-/// Compares an artifact with the one of the previous job.
+/// Compares an artifact with the same artifact of the previous job.
 fn compared(page: &JobPage<'_>, artifact: &Artifact) -> Markup {
     let earlier = page.others.iter().filter(|other| other.id < page.job.id);
     let mut with_it =

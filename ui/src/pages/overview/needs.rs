@@ -66,7 +66,7 @@ pub(super) fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
                 @for (workflow, scan, suspension) in &suspended { (suspended_part(visit, workflow, *scan, suspension)) }
             }
             @if page.is_cut { p.body.small.muted { "There are too many sources, runners or scans to look at all: others may need you, too." } }
-            // These need nobody, and are not counted.
+            // These need no action, and are not counted.
             @for job in retries { p.body.small.muted { (retry(job)) } }
         }))
     }
@@ -74,7 +74,7 @@ pub(super) fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
 
 fn bad_source(visit: &Visit, source: &Source) -> Markup {
     let stale = source.stale_files.len() as u64;
-    // The number of invalid files says more than their condition.
+    // The number of invalid files is more useful than their condition.
     let mut failed = source.conditions.iter().filter(|one| one.kind != "Valid");
     let failed = failed.find(|one| shape_of(one) == "failed");
     html! {

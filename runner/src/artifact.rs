@@ -29,10 +29,10 @@ pub(crate) enum ArtifactError {
     TooWide { path: String, limit: usize },
     #[error("{name:?} is a link out of the job's folder")]
     LinkOutside { name: String },
-    /// A file that cannot be packed. It fails an artifact if it is a declared path itself, or the artifact is strict.
+    /// A file that cannot be packed. The artifact fails if it is strict, or if the file is a declared path itself.
     #[error("{name:?} {oddity}")]
     Odd {
-        /// Relative to the job's folder, with replacements for what is not UTF-8.
+        /// The path relative to the job's folder, with replacements for invalid UTF-8.
         name: String,
         oddity: Oddity,
     },

@@ -1,4 +1,4 @@
-//! Brings the files of the repository into the folder of a job, before its first step.
+//! Downloads the files of the repository into the folder of a job, before its first step.
 
 use std::io::{self, SeekFrom};
 use std::path::Path;
@@ -26,8 +26,8 @@ impl From<io::Error> for Problem {
     }
 }
 
-/// Puts the files into a new folder of `folder`. Returns the lines for the log of the job.
-/// Fails also if the job was stopped; nothing writes into the folder any more then.
+/// Puts the files into a new folder in `folder`. Returns the lines for the log of the job.
+/// Fails also if the job was stopped. Afterwards nothing writes into the folder any more.
 pub(crate) async fn bring(
     sources: &SourceCache,
     link: &Link,
@@ -109,7 +109,7 @@ async fn download(link: &Link, file: std::fs::File) -> Result<Digest, Problem> {
         match failure.verdict {
             Verdict::Again => link.pause(&mut backoff, &failure).await,
             Verdict::LogFrom(_) | Verdict::Over | Verdict::Refused => {
-                // The daemon's words are for people, the address of the request is not.
+                // Show the daemon's explanation, but not the address of the request.
                 let detail = failure
                     .error
                     .problem()
@@ -122,7 +122,7 @@ async fn download(link: &Link, file: std::fs::File) -> Result<Digest, Problem> {
     }
 }
 
-/// One attempt. The outer error is one of this machine.
+/// One attempt. The outer error is an error of this machine.
 async fn receive(link: &Link, file: &mut File) -> Result<Result<Digest, client::Error>, Problem> {
     let mut download = match link.client.source_files(link.job).await {
         Ok(download) => download,

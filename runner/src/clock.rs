@@ -1,5 +1,5 @@
-//! The one place that reads the wall clock, for the times of log records and steps. Everything that measures time uses
-//! tokio's monotonic clock, which cannot tell what was before the process; [`since_boot`] can.
+//! The only place that reads the wall clock, for the times of log records and steps. Measurements use tokio's monotonic clock,
+//! which begins with the process; [`since_boot`] also covers earlier processes.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,10 +15,9 @@ pub(crate) fn now() -> DateTime<Utc> {
     Utc::now()
 }
 
-/// The time since the machine's start. A process that follows another one on the machine reads more than that one did,
-/// whatever happens to the wall clock.
+/// The time since the machine's start. It never decreases from one process to the next, even if the wall clock is set.
 pub(crate) fn since_boot() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
-    // It never is before the start.
+    // The time is never negative.
     Duration::try_from(time).unwrap_or_default()
 }

@@ -1,5 +1,5 @@
-//! A registered runner on disk: one file, `~/.everscan/runner/<name>/config.json`, readable by its user alone. It is
-//! replaced as a whole, so that after a crash it is either the old or the new one.
+//! A registered runner on disk: one file, `~/.everscan/runner/<name>/config.json`, readable only by its user. It is always
+//! replaced completely, so after a crash it is either the old or the new file.
 
 use std::fmt;
 use std::fs::File;
@@ -38,7 +38,7 @@ pub struct Configuration {
 }
 
 impl fmt::Debug for Configuration {
-    /// Without the token.
+    /// Leaves out the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Configuration")
             .field("name", &self.name)
@@ -70,7 +70,7 @@ pub enum ConfigurationError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// The folder of a runner of this name below the user's home.
+/// The folder of the runner `name` below the user's home.
 pub fn folder_of(home: &Path, name: &str) -> Result<PathBuf, ConfigurationError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let is_name = (1..=limits::NAME_BYTES).contains(&name.len())

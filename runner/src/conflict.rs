@@ -1,6 +1,6 @@
-//! Another process that works under this runner's name. The daemon refuses one of the two. That one logs it once and
-//! asks again with growing pauses: the other process may end, or it may be this runner's own predecessor, from before a
-//! reboot of the machine.
+//! Another process that works under this runner's name. The daemon refuses one of the two processes. The refused process logs
+//! this once and retries with growing pauses: the other process may end, or it may be this runner's own earlier process, from
+//! before a reboot of the machine.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use wire::ErrorCode;
 
 use crate::limits;
 
-/// Whether there is such a process, and when to ask again.
+/// Whether there is such a process, and when to retry.
 #[derive(Debug)]
 pub(crate) struct Conflict {
     backoff: Backoff,
@@ -22,7 +22,7 @@ impl Conflict {
         }
     }
 
-    /// Whether the daemon refuses because of another process.
+    /// Records whether the daemon refuses this process because of another process.
     pub(crate) fn is_cause_of(error: &Error) -> bool {
         matches!(
             error.code(),

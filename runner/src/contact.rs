@@ -1,7 +1,7 @@
 //! When the daemon last answered the session or any worker.
 //!
-//! The time is counted while the machine sleeps, too, and also while this process is stopped. Whoever wakes up after such a
-//! pause may read an answer that came before it, so each answer first shows how long the silence before it was.
+//! The time also counts while the machine sleeps or this process is stopped. After such a pause, the next answer may have arrived
+//! before the pause, so each answer first checks the length of the silence before it.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ pub(crate) struct Contact {
 #[derive(Debug, Clone, Copy)]
 struct Heard {
     at: Now,
-    /// How often the silence was too long before it.
+    /// How often a silence was too long so far.
     losses: u64,
 }
 
-/// A moment on two clocks: the clock of timers, and the clock that also counts the sleep of the machine.
+/// A moment on two clocks: the clock of timers, and a clock that also counts the sleep of the machine.
 #[derive(Debug, Clone, Copy)]
 struct Now {
     timers: Instant,
@@ -47,7 +47,7 @@ impl Now {
 }
 
 impl Contact {
-    /// The silence counts from now.
+    /// The silence begins now.
     pub(crate) fn new(limit: Duration) -> Self {
         let heard = Heard {
             at: Now::read(),
@@ -69,14 +69,14 @@ impl Contact {
         });
     }
 
-    /// Waits until no answer comes for so long, from now on.
+    /// Waits until no answer has come for this long, counted from now.
     pub(crate) async fn silent(&self, span: Duration) {
         let mut answers = self.heard.subscribe();
         // `self` holds the sender, so only the time ends it.
         while timeout(span, answers.changed()).await.is_ok() {}
     }
 
-    /// Waits until there was no answer for so long that contact is lost, also if there is one again.
+    /// Waits until a silence has exceeded the limit, even if answers come again.
     pub(crate) async fn lost(&self) {
         let before = self.heard.borrow().losses;
         loop {
@@ -133,12 +133,12 @@ mod tests {
         let other = contact.clone();
         let lost = tokio::spawn(async move { other.lost().await });
         yield_now().await;
-        // The process is stopped, and its first act afterwards is to read an answer that came long ago.
+        // The process is stopped. When it continues, it first reads an answer that arrived long ago.
         advance(Duration::from_secs(300)).await;
         contact.heard();
         lost.await.unwrap();
 
-        // A job that begins now is not concerned.
+        // A job that begins now is not affected.
         let start = Instant::now();
         contact.lost().await;
         assert_eq!(start.elapsed(), LIMIT);

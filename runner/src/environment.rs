@@ -1,4 +1,4 @@
-//! The environment of a job's steps. Of the runner's own environment it has only the names listed here and in the scan's
+//! The environment of a job's steps. From the runner's own environment it takes only the names listed here and in the scan's
 //! `pass_env`. Later layers win.
 
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ const TOKEN: &str = "SERVICE_TOKEN";
 /// The certificates that `everscan` in a step trusts.
 const CA_FILE: &str = "SERVICE_CA_FILE";
 
-/// What every step gets from the runner's own environment, in addition to `LC_*`.
+/// The names that every step gets from the runner's own environment, in addition to `LC_*`.
 const PASSED_NAMES: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN, CA_FILE,
 ];
 
-/// `git` never asks. Steps have no terminal; this also gives the better error.
+/// Stops `git` from asking for passwords. Steps have no terminal; this also gives the better error.
 const NO_PROMPT: (&str, &str) = ("GIT_TERMINAL_PROMPT", "0");
 
 /// The variable with the id of the job to which a process belongs.
@@ -38,7 +38,7 @@ impl FromIterator<(OsString, OsString)> for HostEnvironment {
 }
 
 impl HostEnvironment {
-    /// With the certificates that the runner itself trusts.
+    /// Adds the certificates that the runner itself trusts.
     pub(crate) fn with_ca_file(mut self, path: Option<&Path>) -> Self {
         if let Some(path) = path {
             self.0.insert(CA_FILE.into(), path.into());
@@ -52,7 +52,7 @@ impl HostEnvironment {
 }
 
 impl std::fmt::Debug for HostEnvironment {
-    /// Names only: values may be secret.
+    /// Prints only names, because values may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
@@ -66,7 +66,7 @@ pub(crate) enum EnvironmentError {
     )]
     TooLarge {
         name: String,
-        /// Name, value, equals sign and closing zero.
+        /// The length of name, value, equals sign and closing zero.
         bytes: usize,
     },
     #[error("environment variable {name} has a NUL character, which the kernel does not allow")]
@@ -79,7 +79,7 @@ pub(crate) enum EnvironmentError {
 pub(crate) struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// The environment of a job's steps, without the workflow's `env`. They run in `folder`.
+    /// The environment of a job's steps, without the workflow's `env`. Steps run in `folder`.
     pub(crate) fn of_job(
         host: &HostEnvironment,
         assignment: &Assignment,

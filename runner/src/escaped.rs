@@ -1,5 +1,5 @@
-//! Ends processes of jobs whose runner was killed together with the supervisors of their steps. They still have the id of their
-//! job in their environment, unless they changed it. A runner searches for them once, when it starts.
+//! Ends processes of jobs whose runner was killed together with the supervisors of their steps. Such processes still have the id
+//! of their job in their environment, unless they changed it. A runner searches for them once, when it starts.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,8 +12,8 @@ use uuid::Uuid;
 use crate::environment::JOB_ID;
 use crate::processes::{self, Process};
 
-/// Ends every process of this user that has the id of one of the jobs in its environment. Processes that are left at
-/// `kill_at` get SIGKILL.
+/// Ends every process of this user that has the id of one of the jobs in its environment. Processes that still run at `kill_at`
+/// get SIGKILL.
 pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
     if jobs.is_empty() {
         return;
@@ -33,7 +33,7 @@ pub(crate) async fn end(jobs: BTreeSet<Uuid>, kill_at: Instant) {
 fn of_job(id: Pid, jobs: &BTreeSet<Uuid>) -> Option<Process> {
     let path = Path::new("/proc").join(id.as_raw_pid().to_string());
     let is_of_user = std::fs::metadata(&path).ok()?.uid() == geteuid().as_raw();
-    // This runner may itself have been started by such a process.
+    // One of these processes may have started this runner.
     if !is_of_user || id == getpid() {
         return None;
     }

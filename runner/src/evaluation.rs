@@ -1,6 +1,6 @@
-//! Evaluates a job's expressions and templates: the one place where the runner uses the workflow language. The daemon
-//! froze the context at the claim; only `ok` and `steps` change while the job runs. An evaluation is bounded but may take a moment,
-//! so it never runs on the thread that talks to the daemon.
+//! Evaluates a job's expressions and templates. Only this part of the runner uses the workflow language. The daemon froze the
+//! context at the claim; only `ok` and `steps` change while the job runs. An evaluation is bounded but may take a moment, so it
+//! never runs on the thread that talks to the daemon.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub(crate) enum EvaluationError {
     Source(#[from] workflow::ExpressionError),
     #[error(transparent)]
     Value(#[from] workflow::EvaluationError),
-    /// The source has no value because a name in it has none. The text says which, and why.
+    /// The source has no value, because a name in it has no value. The text says which name, and why.
     #[error("{0}")]
     Missing(String),
     #[error(transparent)]
@@ -44,7 +44,7 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Adds to the frozen context what only the assignment has.
+    /// Adds the values that only the assignment has to the frozen context.
     pub(crate) fn of(assignment: &Assignment) -> Result<Self, EvaluationError> {
         let context: Context =
             serde_json::from_value(assignment.context.clone()).map_err(|source| {

@@ -1,5 +1,5 @@
-//! Executes the steps of one job in order and decides what the end of each step means for the job. It writes to the job's
-//! log and timeline, and does not know who reads them.
+//! Executes the steps of one job in order and decides what the result of each step means for the job. It writes to the job's log
+//! and timeline, and does not know their readers.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -30,9 +30,9 @@ pub(crate) struct Execution<'a> {
     pub(crate) log: &'a JobLog,
     pub(crate) timeline: &'a Timeline,
     pub(crate) masker: &'a Masker,
-    /// What this machine lacked, if a step could not start for that.
+    /// The resource that this machine lacked, if a step could not start because of it.
     pub(crate) lacking: &'a OnceLock<String>,
-    /// Of all steps so far.
+    /// The outputs of all steps so far.
     pub(crate) outputs: &'a JobOutputs,
     pub(crate) stop: &'a StopSignal,
     pub(crate) options: Options,
@@ -48,7 +48,7 @@ pub(crate) enum Conclusion {
 }
 
 impl Execution<'_> {
-    /// Runs all steps. When it returns, none of their processes is left.
+    /// Runs all steps. When it returns, all their processes have ended.
     pub(crate) async fn run(&self, host: &HostEnvironment, url: &str) -> Conclusion {
         let conclusion = self.run_steps(host, url).await;
         let stopped = self.stop.since().unwrap_or_else(Instant::now);
@@ -104,7 +104,7 @@ impl Execution<'_> {
         Ok(environment)
     }
 
-    /// Runs one step, which later steps can read then. After a stop it has to end by `clean_up`.
+    /// Runs one step. Later steps can then read its results. After a stop it must end by `clean_up`.
     async fn run_step(
         &self,
         index: u32,
@@ -178,7 +178,7 @@ impl Execution<'_> {
         report
     }
 
-    /// Runs a script with a file for its outputs, and takes them when it has ended by itself.
+    /// Runs a script with a file for its outputs. Reads the outputs if the script ended by itself.
     async fn run_script(
         &self,
         step: &ScanStep,
@@ -215,7 +215,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Writes into the report how the script ended, and what that means for the job.
+    /// Adds to the report how the script ended, and what this means for the job.
     fn conclude(&self, report: &mut Step, end: &StepEnd, allow_failure: bool) {
         report.exit_code = match end {
             StepEnd::Exited(Exit::Code(code)) => Some(*code),
@@ -254,7 +254,7 @@ impl Execution<'_> {
         };
     }
 
-    /// Ends the steps from `first` on because of a stop. If there is time, those run whose condition names `always`.
+    /// Cancels the steps from `first` on because of a stop. While there is time, it runs steps whose condition names `always`.
     async fn stopped(
         &self,
         first: u32,

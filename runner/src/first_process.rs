@@ -1,6 +1,6 @@
-//! The program as process 1 of a container. Every process whose parent has ended becomes a child of process 1, which has to
-//! wait for it, and nobody else may wait for a child that the program has started. So process 1 only does that: the
-//! program runs as its child, and gets the signals that ask it to end.
+//! Runs the program when it is process 1 of a container. Every orphaned process becomes a child of process 1, which must wait for
+//! it, but process 1 must not wait for children that the program started itself. So process 1 only waits: the program runs as its
+//! child, and gets the signals that ask it to end.
 
 #![expect(clippy::disallowed_methods, reason = "the program itself")]
 
@@ -18,7 +18,7 @@ use crate::supervisor::OWN_PROGRAM;
 
 const ENDED_BY_SIGNAL: i32 = 128;
 
-/// If this is process 1, runs the program in another process, waits for all that end, and returns the program's exit code.
+/// If this is process 1, runs the program in another process, waits for all orphans, and returns the program's exit code.
 pub(crate) fn wait_for_all(arguments: &[OsString]) -> Option<io::Result<ExitCode>> {
     if getpid() != Pid::INIT {
         return None;
@@ -39,9 +39,9 @@ async fn run(arguments: &[OsString]) -> io::Result<ExitCode> {
     }
     let program = Pid::from_child(&command.spawn()?);
     if io::stdin().is_terminal() {
-        // Ctrl-C then reaches the program once, and not again through this process.
+        // Then the program receives Ctrl-C only once, and not again from this process.
         tcsetpgrp(io::stdin(), program)?;
-        // If it has read from the terminal before, that has stopped it.
+        // The program was stopped if it has read from the terminal before.
         kill_process(program, Signal::CONT)?;
     }
     loop {

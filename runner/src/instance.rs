@@ -1,11 +1,11 @@
-//! The instance name, by which the daemon tells a runner's process from another process with the same registration.
+//! The instance name, by which the daemon distinguishes a runner's process from another process with the same registration.
 //!
 //! The name is derived from the machine's boot and the lock file in the runner's folder:
 //!
-//! - A process that restarts in the same folder has the same name. Its predecessor is dead, since it held the lock.
-//! - A process in a copy of the folder has another name.
-//! - After a reboot the name differs, because a cloned machine looks like a rebooted one. The daemon then waits
-//!   until the predecessor is silent.
+//! - A process that restarts in the same folder has the same name. The earlier process is dead, because it held the lock.
+//! - A process in a copy of the folder has a different name.
+//! - After a reboot the name changes, because a cloned machine looks like a rebooted machine. The daemon then waits until the
+//! earlier process is silent.
 
 use std::fs::File;
 use std::io;
@@ -29,7 +29,7 @@ pub enum InstanceError {
     Unusable { folder: PathBuf, source: io::Error },
 }
 
-/// The name of this process, and the lock that keeps other processes from having it.
+/// The name of this process, and the lock that keeps other processes from using the name.
 #[derive(Debug)]
 pub(crate) struct Instance {
     id: Uuid,
@@ -63,7 +63,7 @@ impl Instance {
     }
 }
 
-/// The id of the machine's current boot. If the system has none, a random one, so that no two processes share a name.
+/// The id of the machine's current boot. If the system has no boot id, a random id, so that no two processes share a name.
 fn boot() -> Uuid {
     let boot = std::fs::read_to_string(BOOT).ok();
     boot.and_then(|boot| boot.trim().parse().ok())

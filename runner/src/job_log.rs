@@ -1,6 +1,5 @@
-//! A job's log while the job runs. The execution writes to it and the log shipper reads from it. The lines are in the
-//! spool on disk; only counters are in memory, and changes of them wake their followers. Secrets are masked before a line
-//! gets here.
+//! A job's log while the job runs. The execution writes to it and the log shipper reads from it. The lines are in the spool on
+//! disk; only counters are in memory, and their changes wake the readers. Secrets are masked before a line arrives here.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +22,7 @@ const MICROSECONDS: u16 = 6;
 pub(crate) struct Progress {
     /// Records below this number are in the spool.
     pub(crate) written: u64,
-    /// All bytes written, in the form in which they are sent.
+    /// The number of written bytes, in the form in which they are sent.
     pub(crate) bytes: u64,
     pub(crate) closed: bool,
     full: bool,
@@ -54,13 +53,13 @@ impl JobLog {
         }
     }
 
-    /// Masks the job's secrets in one stream of output, before that is cut into lines.
+    /// A masker of the job's secrets for one stream of output. It must run before the stream is cut into lines.
     pub(crate) fn mask_stream(&self) -> MaskStream {
         self.masker.stream()
     }
 
-    /// Appends the lines that `lines` gives, with the current time. Each has at most [`limits::LINE_BYTES`] and no secrets.
-    /// After an error of the disk nothing is written.
+    /// Appends lines with the current time. Each has at most [`limits::LINE_BYTES`] and no secrets. After an error of the disk,
+    /// nothing is appended.
     pub(crate) fn write(
         &self,
         step: Option<u32>,
@@ -119,7 +118,7 @@ impl JobLog {
         self.spool().read(from, limits::BATCH_BYTES)
     }
 
-    /// Drops the records from `from` on. In their place comes the text that `explain` makes of their number.
+    /// Drops the records from `from` on, and appends the text that `explain` makes of their number.
     pub(crate) fn cut(
         &self,
         from: u64,

@@ -1,4 +1,4 @@
-//! The thread on which jobs work. The session has another one, so that the daemon hears of it however long a disk takes.
+//! The thread of the jobs. The session has another thread, so that a slow disk never delays its contact with the daemon.
 
 use std::io;
 use std::thread;
@@ -6,7 +6,8 @@ use std::thread;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// The thread; it ends with this value. A blocking thread may still pack a file of an abandoned job, and is not waited for.
+/// The thread; it ends when this value is dropped. A blocking thread may still pack a file of an abandoned job; nothing waits for
+/// it.
 pub(crate) struct JobsThread {
     pub(crate) runtime: Handle,
     _stop: oneshot::Sender<()>,
@@ -17,13 +18,13 @@ impl JobsThread {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel::<()>();
-        // What the jobs log goes where the session's goes.
+        // Jobs log to the same place as the session.
         let log = tracing::dispatcher::get_default(Clone::clone);
         thread::Builder::new()
             .name("jobs".to_owned())
             .spawn(move || {
                 let _log = tracing::dispatcher::set_default(&log);
-                // Nothing is sent: it ends when the sender is dropped.
+                // Nothing is ever sent: the thread ends when the sender is dropped.
                 let _ = runtime.block_on(stopped);
                 runtime.shutdown_background();
             })?;

@@ -1,9 +1,8 @@
 //! The runner: asks the daemon for jobs, executes their steps, streams their output and uploads their artifacts.
 //!
-//! It never reads the daemon's state or a Git repository; everything it knows came over HTTP. It runs a job at
-//! most once. When a job ends, nothing of it stays on this
-//! machine, except that the files of repositories stay in a cache. If the daemon goes away and comes back, no job stops
-//! and no line of a log is lost.
+//! It never reads the daemon's state or a Git repository: it gets all its data over HTTP. It runs a job at most once. When a job
+//! ends, only the files of repositories stay on this machine, in a cache. If the daemon is away for a while, no job stops and no
+//! line of a log is lost.
 
 #![cfg_attr(
     test,

@@ -1,5 +1,5 @@
-//! A worker's connection to the daemon for one job: it has the job's token, knows what an error means for the job, and
-//! records that the daemon has answered. The callers make the requests.
+//! A worker's connection to the daemon for one job. It has the job's token, decides what an error means for the job, and records
+//! the daemon's answers. The callers make the requests.
 
 use std::time::Duration;
 
@@ -17,11 +17,10 @@ use crate::stop::{Stop, StopSignal};
 pub(crate) struct Link {
     pub(crate) client: Client,
     pub(crate) job: Uuid,
-    /// Triggered when the daemon says that the job is over.
+    /// Triggered when the daemon reports that the job has ended.
     pub(crate) stop: StopSignal,
     pub(crate) contact: Contact,
-    /// Records what shows that this job gets on: answers to its own requests, and pieces that are written, packed or
-    /// uploaded.
+    /// Records the progress of this job: answers to its own requests, and pieces that are written, packed or uploaded.
     pub(crate) progress: Contact,
 }
 
@@ -92,7 +91,7 @@ fn verdict(error: &client::Error) -> Verdict {
     match error.status() {
         Some(401 | 403 | 404) => Verdict::Over,
         _ if error.is_transient() => Verdict::Again,
-        // An answer that cannot be read comes from something between here and the daemon.
+        // An unreadable answer comes from something between the runner and the daemon.
         None => Verdict::Again,
         Some(_) => Verdict::Refused,
     }

@@ -1,5 +1,5 @@
-//! A lock file that one process at a time can hold. It is never removed, since a lock on a removed file locks nothing.
-//! When the holder dies, the kernel releases the lock.
+//! A lock file that one process at a time can hold. It is never removed, because locking a removed file has no effect. When the
+//! holder dies, the kernel releases the lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

@@ -1,6 +1,6 @@
-//! Sends a job's log from the spool to the daemon, in order and without gaps, whatever happens to the connection. Before
-//! it sends lines it waits a moment for more, unless the log is complete. So a short job costs one request, and a job
-//! without lines none. The log of a cancelled job is cut a moment after the job's processes have ended.
+//! Sends a job's log from the spool to the daemon, in order and without gaps, even over a bad connection. Before it sends lines
+//! it waits a moment for more, unless the log is complete. So a short job needs one request, and a job without lines needs none.
+//! The log of a cancelled job is cut a moment after the job's processes have ended.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ enum ShipError {
     Refused(#[source] client::Error),
 }
 
-/// Sends one log, and knows how much of it the daemon has.
+/// Sends one log, and remembers how much of it the daemon has.
 #[derive(Debug)]
 pub(crate) struct LogShipper {
     log: Arc<JobLog>,
@@ -68,14 +68,14 @@ impl LogShipper {
         }
     }
 
-    /// Sends from this record on again, because the daemon has lost it and what followed.
+    /// Sends the records from this record on again, because the daemon has lost them.
     pub(crate) fn rewind(&mut self, next: u64) {
         self.sent = next;
         self.sent_bytes = 0;
     }
 
-    /// Sends until the log is complete and the daemon has all of it, or until the daemon accepts no reports. Does not wait
-    /// long for the log of a cancelled job.
+    /// Sends until the log is complete and the daemon has all of it, or until the daemon accepts no reports. For a cancelled job
+    /// the time is limited.
     pub(crate) async fn run(mut self) -> Self {
         let stop = self.link.stop.clone();
         let given_up = self.after_cancelled_end(self.options.final_report);
@@ -111,7 +111,7 @@ impl LogShipper {
         }
     }
 
-    /// Waits until `span` after the last process of a cancelled job has ended. Returns why the job stops.
+    /// Waits until `span` after the last process of a cancelled job has ended. Returns the reason of the stop.
     fn after_cancelled_end(&self, span: Duration) -> impl Future<Output = Stop> + use<> {
         let stop = self.link.stop.clone();
         let mut progress = self.progress.clone();
@@ -124,7 +124,7 @@ impl LogShipper {
         }
     }
 
-    /// Replaces all that was never sent by one line about it.
+    /// Replaces all unsent records by one line about them.
     fn cut(&self, reason: &Stop) -> Result<(), SpoolError> {
         let reason = reason.explanation();
         let seconds = self.options.final_log.as_secs();
@@ -138,7 +138,7 @@ impl LogShipper {
         })
     }
 
-    /// Waits until a request is worth sending. False if there will be none.
+    /// Waits until a request is useful. False if there will be no request.
     async fn something_to_send(&mut self) -> bool {
         let sent = self.sent;
         let sent_bytes = self.sent_bytes;
@@ -147,7 +147,7 @@ impl LogShipper {
             progress.closed || unsent >= limits::BATCH_BYTES as u64
         };
         let has_started = |progress: &Progress| progress.written != sent || progress.closed;
-        // `self.log` holds the sender, so the waits end by their conditions. The second one usually ends by its timeout.
+        // `self.log` holds the sender, so the waits end by their conditions. The second wait usually ends by its timeout.
         let _ = self.progress.wait_for(has_started).await;
         let _ = timeout(self.options.ship_after, self.progress.wait_for(is_due)).await;
         self.progress.borrow().written != sent
@@ -205,7 +205,7 @@ mod tests {
     use crate::contact::Contact;
     use crate::stop::StopSignal;
 
-    /// The shipper of a cancelled job that has printed so many lines; nobody answers it.
+    /// The shipper of a cancelled job that has printed this many lines. No daemon answers it.
     fn shipper(folder: &Path, lines: usize) -> LogShipper {
         let log = JobLog::new(folder.join("spool"), 0, Masker::default());
         let link = Link {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::limits;
 
-/// Each field is explained at the constant that is its default.
+/// Each field is explained at the constant with its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     pub grace: Duration,
@@ -72,14 +72,14 @@ mod tests {
     #[test]
     fn a_cancelled_job_frees_its_slot_in_time() {
         let options = Options::default();
-        // The documentation names it. The line about the cut must be shipped as well.
+        // The documentation has this value. There must also be time to ship the line about the cut.
         assert_eq!(options.final_log, Duration::from_secs(3));
         assert!(options.final_log < options.final_report);
-        // Nothing is shipped after that, and processes that left their group have ended with the grace.
+        // Nothing is shipped after that. Processes that left their group have ended within the grace period.
         let ignoring_sigterm = options.grace + options.final_report;
         assert!(options.final_report <= Duration::from_secs(10));
         assert!(ignoring_sigterm <= Duration::from_secs(20));
-        // The steps after a cancel come on top, with a grace of their own. The daemon still takes the log.
+        // The steps after a cancel come in addition, with their own grace period. The daemon must still accept the log.
         let with_clean_up = ignoring_sigterm + options.clean_up + options.grace;
         assert!(with_clean_up < limits::AFTER_EXPIRY);
     }

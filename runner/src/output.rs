@@ -1,6 +1,6 @@
-//! Turns the bytes of a script into lines of text. Any bytes are fine: invalid UTF-8 is replaced, and a long line becomes
-//! several. Of a line that a program rewrites with carriage returns, as progress bars do, one update a second is kept, and
-//! the last.
+//! Turns the bytes of a script into lines of text. All bytes are allowed: invalid UTF-8 is replaced, and a long line becomes
+//! several. If a program rewrites a line with carriage returns, as progress bars do, one update per second and the last update
+//! are kept.
 
 use std::borrow::Cow;
 use std::mem;
@@ -15,15 +15,15 @@ use crate::limits;
 #[derive(Debug, Default)]
 pub(crate) struct LineSplitter {
     unfinished: Vec<u8>,
-    /// What stands before a carriage return. A line end makes it the line, anything else overwrites it.
+    /// The text before a carriage return. A line end makes it the line; any other text overwrites it.
     update: Vec<u8>,
-    /// When an overwritten update was kept last.
+    /// When an overwritten update was last kept.
     kept_at: Option<Instant>,
 }
 
 impl LineSplitter {
-    /// Takes the next bytes of the stream, which were read at `now`. Passes every line that they complete to `emit`, without
-    /// its line end, and with [`OVERWRITTEN`] at the end of an overwritten update.
+    /// Takes the next bytes of the stream, which were read at `now`. Passes every completed line to `emit`, without its line end,
+    /// and with [`OVERWRITTEN`] at the end of an overwritten update.
     pub(crate) fn push(&mut self, mut bytes: &[u8], now: Instant, emit: &mut impl FnMut(&str)) {
         while let Some(at) = memchr2(b'\n', b'\r', bytes) {
             let (text, rest) = bytes.split_at(at);
@@ -31,7 +31,7 @@ impl LineSplitter {
                 [b'\n', ..] => self.finish_line(text, now, emit),
                 _ => {
                     self.hold(text, now, emit);
-                    // A carriage return alone overwrites nothing.
+                    // A carriage return without text before it overwrites nothing.
                     if !self.unfinished.is_empty() {
                         mem::swap(&mut self.update, &mut self.unfinished);
                     }
@@ -102,9 +102,9 @@ fn last_character_start(bytes: &[u8], end: usize) -> usize {
         .unwrap_or(end)
 }
 
-/// Replacing invalid bytes makes a text up to three times as long, so the limit applies to the result.
+/// The limit applies to the result, because replacing invalid bytes makes a text up to three times as long.
 fn emit_text(bytes: &[u8], emit: &mut impl FnMut(&str)) {
-    // Most of what programs print is valid, and this check is the faster one.
+    // Most output is valid, and this check is faster.
     let text = match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
@@ -173,7 +173,7 @@ mod tests {
             assert_eq!(kept[..2], ["0 of 100000\r", "10000 of 100000\r"]);
             assert_eq!(kept[10], "99999 of 100000");
         }
-        // With the carriage return in front, as others write it.
+        // With the carriage return at the start, as some programs write it.
         let stream = b"\r10%\r20%\r100%\nnext\r\n1\r2\n";
         assert_eq!(lines(&[stream]), ["10%\r", "100%", "next", "2"]);
         let slow = lines_with(limits::UPDATES_EVERY, &[b"1\r", b"2\r", b"3\r", b"4\r"]);

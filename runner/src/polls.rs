@@ -1,11 +1,11 @@
-//! The long polls of a session. Each poll lists all jobs that the runner holds. When that list changes, a new poll
-//! replaces the older one at once, so that the daemon learns of free capacity without delay.
+//! The long polls of a session. Each poll lists all jobs that the runner holds. When the list changes, a new poll replaces the
+//! older poll at once, so that the daemon learns of free capacity without delay.
 //!
-//! A replaced poll is not dropped: its answer may bring an offer, which the daemon would repeat only after the offer has
-//! expired. The daemon ends the old poll when the new one arrives. Until then it has not seen the new one. So the worker
-//! of a job from the old poll has to wait: otherwise the daemon could see the job running before it sees it held. For
-//! this the polls are numbered, and [`Polls::all_know`] says whether every poll in flight was sent after a given moment.
-//! Each poll carries its number, so that the daemon ignores a poll that arrives after a newer one.
+//! A replaced poll is not dropped: its answer may bring an offer, which the daemon would repeat only after the offer has expired.
+//! The daemon ends the old poll when it receives the new poll. A job that the old poll brings may only start after that:
+//! otherwise the daemon could see the job running before it learns that the runner holds it. For this the polls are numbered, and
+//! [`Polls::all_know`] says whether every poll in flight was sent after a given moment. Each poll carries its number, so that the
+//! daemon ignores a poll that arrives after a newer poll.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub(crate) struct Polls {
 }
 
 impl Polls {
-    /// Numbers that begin with the microseconds since the machine's start: the daemon knows a process by its machine's
-    /// boot and its folder, so the numbers of a process that follows another one must be higher.
+    /// Numbers that begin with the microseconds since the machine's start. The daemon identifies a process by its machine's boot
+    /// and its folder, so a later process needs higher numbers than an earlier process.
     pub(crate) fn new(since_boot: Duration) -> Self {
         Self {
             tasks: JoinSet::new(),
@@ -36,7 +36,7 @@ impl Polls {
         }
     }
 
-    /// The number of the next poll, which will list a job that is held from now on, and carry this number.
+    /// The number of the next poll. It will list all jobs that are held when it is sent.
     pub(crate) const fn next_number(&self) -> u64 {
         self.next
     }
@@ -53,7 +53,8 @@ impl Polls {
             .spawn(async move { (number, client.poll(&poll).await) });
     }
 
-    /// Waits for the next answer to any poll. Returns it, and whether that poll was the newest. Waits forever if no poll is
+    /// Waits for the next answer to any poll. Returns it, and whether the poll was the newest. Waits forever if no poll is in
+    /// flight.
     /// in flight.
     pub(crate) async fn answer(&mut self) -> (bool, Answer) {
         loop {
@@ -62,7 +63,7 @@ impl Polls {
                     self.in_flight.remove(&number);
                     return (number + 1 == self.next, answer);
                 }
-                // A task that panicked has no answer, and its number is unknown: start again without any poll.
+                // A task that panicked has no answer, and its number is unknown: forget all polls and start again.
                 Some(Err(error)) => {
                     tracing::error!(%error, "a poll panicked");
                     self.in_flight.clear();

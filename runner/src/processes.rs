@@ -1,5 +1,5 @@
-//! Ends processes: SIGTERM first (with SIGCONT, for stopped processes), and SIGKILL after the grace period. The caller
-//! finds the processes again and again, since a process may fork while it is ended.
+//! Ends processes: SIGTERM first (with SIGCONT, for stopped processes), and SIGKILL after the grace period. The search is
+//! repeated, because a process may fork while it is ended.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,12 +22,12 @@ pub(crate) struct Process {
     pub(crate) parent: Option<Pid>,
     pub(crate) group: Option<Pid>,
     pub(crate) session: Option<Pid>,
-    /// It has ended, and its parent has not waited for it.
+    /// The process has ended, and its parent has not waited for it.
     pub(crate) is_zombie: bool,
 }
 
-/// Ends what `find` finds, until it finds `None`. Processes that are left at `kill_at` get SIGKILL. Returns how many were
-/// signalled. A process of another user is left alone.
+/// Ends the processes that `find` finds, until it returns `None`. Processes that still run at `kill_at` get SIGKILL. Returns how
+/// many were signalled. Processes of other users are left alone.
 pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at: Instant) -> usize {
     let give_up_at = kill_at.max(Instant::now()) + limits::AFTER_KILL;
     let mut signalled = BTreeSet::new();
@@ -50,7 +50,7 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
             match sent {
                 Ok(()) => signalled.insert(id),
                 Err(Errno::PERM) => of_others.insert(id),
-                // It has ended.
+                // The process has ended.
                 Err(_) => false,
             };
             !of_others.contains(&id)
@@ -59,7 +59,7 @@ pub(crate) async fn end(mut find: impl FnMut() -> Option<Vec<Process>>, kill_at:
             break;
         }
         if left.is_empty() {
-            // A process got another parent during the search.
+            // A process changed its parent during the search.
             yield_now().await;
         }
         let until = if kills { give_up_at } else { kill_at };
@@ -82,7 +82,7 @@ async fn ended(id: Pid) -> std::io::Result<()> {
     process.readable().await.map(drop)
 }
 
-/// The children of this process that `is_root` names, and all that descend from them.
+/// The children of this process that `is_root` selects, and all their descendants.
 pub(crate) fn descendants(is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
     let mut others: Vec<_> = ids().into_iter().filter_map(read).collect();
     let own = Some(getpid());
@@ -133,7 +133,7 @@ impl Process {
     fn kill(&self) -> Result<()> {
         let own = read(getpid()).and_then(|own| own.group);
         if let Some(group) = self.group.filter(|group| Some(*group) != own) {
-            // The process itself says whether it could be reached.
+            // Sending the signal to the process itself shows whether it could be reached.
             let _sent = kill_process_group(group, Signal::KILL);
         }
         kill_process(self.id, Signal::KILL)

@@ -1,4 +1,4 @@
-//! The programs that steps name: where they are, and why one cannot be started.
+//! Finds the programs that steps name, and explains why a program cannot be started.
 
 use std::ffi::OsStr;
 use std::io;
@@ -24,7 +24,7 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Why a program that was found cannot be started in a folder.
+/// Explains why an existing program cannot be started in a folder.
 pub(crate) fn explain(program: &Path, folder: &Path, error: &io::Error) -> String {
     let reason = match Errno::from_io_error(error) {
         Some(Errno::NOENT | Errno::NOTDIR) if !folder.is_dir() => {

@@ -1,6 +1,6 @@
-//! A runner's session with the daemon: it says hello, asks for work, starts a worker for each job, stops jobs that the
-//! daemon cancels, and says goodbye. It holds a job from the moment it reads the offer until the job's worker has ended,
-//! so that the daemon can tell a lost job from a running one.
+//! A runner's session with the daemon: it says hello, polls for jobs, starts a worker for each job, stops jobs that the daemon
+//! cancels, and says goodbye. It holds a job from the moment it reads the offer until the job's worker has ended, so that the
+//! daemon can distinguish a lost job from a running job.
 
 mod error;
 mod renewal;
@@ -46,7 +46,7 @@ const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for noth
 #[derive(Debug)]
 pub struct Setup {
     pub configuration: Configuration,
-    /// Where its configuration is kept; renewed tokens and log spools go there too.
+    /// The folder of its configuration. Renewed tokens and log spools also go there.
     pub folder: PathBuf,
     pub environment: HostEnvironment,
     /// The program that supervises steps, which calls [`crate::before_main`]: [`crate::OWN_PROGRAM`].
@@ -54,8 +54,8 @@ pub struct Setup {
     pub options: Options,
 }
 
-/// Works for the daemon until a signal stops it, and returns when no job is left.
-/// After an error, running jobs finish first, unless the daemon has lost them.
+/// Works for the daemon until a signal stops it, and returns when no job is left. After an error, running jobs finish first,
+/// unless the daemon has lost them.
 pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(), SessionError> {
     let configuration = setup.configuration;
     let url = configuration.url.clone();
@@ -66,7 +66,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     escaped::end(workdir.jobs(), Instant::now() + setup.options.grace).await;
     workdir.clear();
     workdir::remove_leftovers(&setup.folder.join("spool"));
-    // Connections of its own: those of the jobs wait when the jobs do.
+    // Separate connections: the connections of the jobs wait while the jobs' thread is blocked.
     let client = Client::trusting(&url, None, ca_file).map_err(SessionError::Client)?;
     let client = client.with_token(Secret::new(configuration.token.clone()));
     let sources = SourceCache::open(setup.folder.join("sources"), setup.options.source_cache);
@@ -110,7 +110,7 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
 #[derive(Debug)]
 struct Held {
     stop: StopSignal,
-    /// An offer whose worker has not started: it waits until every poll in flight has at least this number.
+    /// An offer whose worker has not started. It waits until every poll in flight has at least this number.
     waiting: Option<(JobAssigned, u64)>,
 }
 
@@ -124,10 +124,10 @@ struct Session {
     workers: JoinSet<Worked>,
     jobs_of_workers: BTreeMap<Id, Uuid>,
     rests: Rests,
-    /// A renewed token on its way to the disk.
+    /// A renewed token that is being written to disk.
     saving: JoinSet<Result<Configuration, ConfigurationError>>,
     polls: Polls,
-    /// The newest poll does not list the jobs held now, or no poll is in flight.
+    /// True if the newest poll does not list the jobs held now, or no poll is in flight.
     outdated: bool,
     backoff: Backoff,
     conflict: Conflict,
@@ -164,7 +164,7 @@ impl Session {
                     held.stop.stop_reporting();
                 }
             }
-            // After any other error the jobs go on: their workers have tokens of their own.
+            // After any other error the jobs continue, because their workers have their own tokens.
             self.finish_jobs().await;
         } else {
             self.send_goodbye().await;
@@ -224,8 +224,8 @@ impl Session {
         }
     }
 
-    /// When the next poll may be sent. A poll that asks for no job can wait a little: often a job ends meanwhile, and one
-    /// poll then reports both.
+    /// When the next poll may be sent. A poll without a free slot can wait a little: often a job ends meanwhile, and one poll
+    /// then reports both changes.
     fn poll_after(&self) -> Instant {
         if self.held.len() < self.configuration.capacity as usize {
             return self.poll_after;
@@ -249,7 +249,7 @@ impl Session {
             Wake::Answer(newest, Err(error)) => {
                 self.outdated |= newest;
                 let pause = self.after_error(error)?;
-                // The end of a replaced poll delays nothing.
+                // The end of a replaced poll causes no delay.
                 if newest {
                     self.poll_after = Instant::now() + pause;
                 }
@@ -315,7 +315,7 @@ impl Session {
     }
 
     fn hold(&mut self, offer: JobAssigned) {
-        // A runner that is ending, or cannot set up jobs, lets the offer lapse. A job that is held already was offered before.
+        // A runner that is ending, or cannot set up jobs, lets the offer lapse. A held job was already offered before.
         if self.urgency() >= Urgency::Drain
             || self.rests.is_resting()
             || self.held.contains_key(&offer.id)
@@ -353,7 +353,7 @@ impl Session {
                     Worked::CannotSetUp(error) => {
                         let worker = Arc::clone(&self.shared);
                         if self.rests.begin(&error, worker, &self.thread.runtime) {
-                            // Offers that wait lapse, and other runners get those jobs.
+                            // Waiting offers lapse, and other runners get those jobs.
                             self.held.retain(|_, held| held.waiting.is_none());
                         }
                     }

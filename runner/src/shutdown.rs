@@ -3,16 +3,16 @@
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// How urgently the runner has to end. It only ever grows.
+/// How urgently the runner has to end. The urgency never decreases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Urgency {
     /// It need not.
     #[default]
     None,
-    /// Take no new jobs, finish those that run.
+    /// Take no new jobs, and finish the running jobs.
     Drain,
     Cancel,
-    /// End at once; do not even wait for reports.
+    /// End at once, without waiting for reports.
     Abandon,
 }
 
@@ -27,8 +27,8 @@ impl Urgency {
     }
 }
 
-/// How urgently the runner has to end, and which urgency it has already acted on. A signal that arrives while the runner
-/// does something else is not missed.
+/// How urgently the runner has to end, and up to which urgency it has acted. A signal that arrives while the runner is busy is
+/// not missed.
 #[derive(Debug)]
 pub(crate) struct Shutdown {
     urgency: watch::Receiver<Urgency>,
@@ -62,7 +62,7 @@ impl Shutdown {
     }
 }
 
-/// Waits until the runner has to end so urgently. Waits forever once the sender is gone.
+/// Waits until this urgency is reached. Waits forever once the sender is gone.
 pub(crate) async fn reaches(urgency: &watch::Receiver<Urgency>, least: Urgency) {
     let mut urgency = urgency.clone();
     if urgency.wait_for(|urgency| *urgency >= least).await.is_err() {
@@ -70,8 +70,8 @@ pub(crate) async fn reaches(urgency: &watch::Receiver<Urgency>, least: Urgency) 
     }
 }
 
-/// Follows SIGTERM and SIGINT: each makes the end more urgent. Must be called inside a runtime. When it returns, the
-/// handlers are set.
+/// Follows SIGTERM and SIGINT: each increases the urgency. Must be called inside a runtime. When it returns, the handlers are
+/// installed.
 pub(crate) fn on_signals() -> std::io::Result<watch::Receiver<Urgency>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,8 +1,9 @@
-//! What one job takes over from another, so that a job that leaves nothing makes and removes no files: some file systems
-//! search long for room after many removals. A slot is used by one job at a time. It is a folder with the files of the
-//! steps, which are written again for each step, and with the empty folder of the last job, which becomes the next one's.
+//! The files and folders that one job passes on to the next, so that a job without results creates and removes no files: some
+//! file systems search long for free space after many removals. A slot is used by one job at a time. It is a folder with the
+//! files of the steps, which are rewritten for each step, and with the empty folder of the last job, which becomes the folder of
+//! the next job.
 //!
-//! A step can do anything to them. What has changed is removed and made again, and no link is followed.
+//! A step can change these files in any way. Changed files and folders are removed and made again, and links are never followed.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Write as _};
@@ -27,7 +28,7 @@ const FOLDER_MODE: u32 = 0o700;
 /// The mode of a script, which a step may execute.
 const SCRIPT_MODE: u32 = 0o700;
 
-/// The one attribute of a new folder: the kernel sets it where SELinux is used.
+/// The only attribute of a new folder: the kernel sets it where SELinux is used.
 const LABEL: &[u8] = b"security.selinux\0";
 
 #[derive(Debug)]
@@ -45,12 +46,12 @@ struct Free {
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) folder: PathBuf,
-    /// The files of its steps: beside its folder, so that no artifact can contain them.
+    /// The files of its steps. They are outside of the job's folder, so that artifacts cannot contain them.
     slot: PathBuf,
 }
 
 impl Slots {
-    /// Those of a canonical working directory, in which no other runner works.
+    /// The slots of a canonical working directory, in which no other runner works.
     pub(crate) const fn new(workdir: PathBuf) -> Self {
         let free = Free {
             slots: Vec::new(),
@@ -93,8 +94,7 @@ impl Slots {
         })
     }
 
-    /// Gives the slot back. The job's processes have ended.
-    /// The error is the job's folder, if it has to be removed.
+    /// Gives the slot back. The job's processes must have ended. The error is the job's folder, if it has to be removed.
     pub(crate) fn give_back(&self, place: Place) -> Result<(), PathBuf> {
         let is_spare = is_like_new(&place.folder) && rename(&place.folder, place.spare()).is_ok();
         self.free().slots.push(place.slot);
@@ -117,7 +117,7 @@ impl Place {
         DirBuilder::new().mode(FOLDER_MODE).create(&self.folder)
     }
 
-    /// Makes the folder of the slot, and the one above it, unless they are as they were made.
+    /// Makes the slot's folder and the folder of all slots, unless they are unchanged.
     fn restore_slot(&self) -> io::Result<()> {
         for folder in [self.slot.parent(), Some(&*self.slot)]
             .into_iter()
@@ -126,13 +126,13 @@ impl Place {
             if is_own_folder(folder) {
                 continue;
             }
-            // Other jobs may use the folder of all slots: its mode is all that a `chmod` has changed.
+            // Other jobs may use the folder of all slots, so only restore its mode, which a `chmod` may have changed.
             if std::fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
                 std::fs::set_permissions(folder, PermissionsExt::from_mode(FOLDER_MODE))?;
                 continue;
             }
             remove(folder);
-            // A job may have removed all of the working directory.
+            // A job may have removed the working directory completely.
             make_private_folder(folder)?;
         }
         Ok(())
@@ -164,7 +164,7 @@ impl Place {
     }
 }
 
-/// A file that is kept for further steps, and empty between them: it may hold secrets.
+/// A file that is kept for further steps. It is emptied between steps, because it may hold secrets.
 #[derive(Debug)]
 pub(crate) struct StepFile {
     path: PathBuf,
@@ -205,8 +205,8 @@ fn is_own_folder(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir() && is_own(&found, FOLDER_MODE))
 }
 
-/// Whether a folder is as it was made: empty, private, and without attributes that a step has set. A folder that had
-/// many entries stays large, and slow to read.
+/// Whether a folder is unchanged: empty, private, and without attributes that a step has set. A folder that had many entries
+/// stays large and slow to read.
 fn is_like_new(folder: &Path) -> bool {
     let is_small = |found: Metadata| {
         found.is_dir() && is_own(&found, FOLDER_MODE) && found.size() <= found.blksize()
@@ -373,7 +373,7 @@ mod tests {
             &|folder| {
                 let flags = rustix::fs::XattrFlags::empty();
                 let set = rustix::fs::setxattr(folder, "user.mark", b"x", flags);
-                // Some file systems have none.
+                // Some file systems have no such attributes.
                 if set.is_err() {
                     fs::write(folder.join("file"), "").unwrap();
                 }

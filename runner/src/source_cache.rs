@@ -1,10 +1,11 @@
-//! Tars of repositories' files, kept for further jobs. A tar is named by its commit and its paths, so it never changes.
+//! Tars of repositories' files, kept for further jobs. The name of a tar contains its commit and its paths, so a tar never
+//! changes.
 //!
-//! Two jobs that need the same one download it once. When all together take more than the bound, those that were not used
-//! for the longest time are removed, but never one in use.
+//! Two jobs that need the same tar download it once. When all tars together exceed the limit, the least recently used are
+//! removed, but never a tar in use.
 //!
-//! A job can change the files here, so each use compares a tar with the digest of what was downloaded. The digests are in
-//! memory alone: a runner begins with an empty cache.
+//! A job can change the files here, so each use compares a tar with the digest of its download. The digests are only in memory: a
+//! runner begins with an empty cache.
 
 #![expect(
     clippy::disallowed_methods,
@@ -27,7 +28,7 @@ pub(crate) const TAR_END: usize = 1024;
 
 const COMMIT_DIGITS: usize = 40;
 
-/// Digits of the digest of the paths. All names are made here, so that two are never the same by chance.
+/// Digits of the digest of the paths. All names are made here, so two never collide by chance.
 const PATHS_DIGITS: usize = 32;
 
 pub(crate) type Digest = [u8; 32];
@@ -46,7 +47,7 @@ struct State {
     turns: HashMap<Key, Arc<tokio::sync::Mutex<()>>>,
 }
 
-/// Names a tar, and is the name of its file.
+/// The key of a tar, which is also the name of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key(String);
 
@@ -68,7 +69,7 @@ pub(crate) struct InUse<'a> {
 }
 
 impl Key {
-    /// Fails if the commit, which names a file, is not forty hexadecimal digits.
+    /// Fails if the commit is not forty hexadecimal digits, because it becomes a part of a file name.
     pub(crate) fn of(checkout: &Checkout) -> io::Result<Self> {
         let is_commit = checkout.commit.len() == COMMIT_DIGITS
             && checkout.commit.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -85,7 +86,7 @@ impl Key {
 }
 
 impl SourceCache {
-    /// An empty cache in `folder`, which this process alone uses.
+    /// An empty cache in `folder`, which only this process uses.
     pub(crate) fn open(folder: PathBuf, limit: u64) -> Self {
         workdir::remove(&folder);
         Self {
@@ -95,9 +96,8 @@ impl SourceCache {
         }
     }
 
-    /// The tar of that key. If it is not here, `download` writes it, and answers the digest of what it has
-    /// received. Others who need the same one wait.
-    /// After an error nothing is kept.
+    /// The tar for a key. If it is missing, `download` writes it and returns the digest of the received bytes. Others who need
+    /// the same tar wait. After an error nothing is kept.
     pub(crate) async fn get<E: From<io::Error>>(
         &self,
         key: &Key,
@@ -115,7 +115,7 @@ impl SourceCache {
         let half = Half(&unfinished);
         let digest = download(file.try_clone()?).await?;
         let bytes = file.metadata()?.len();
-        // What somebody has put there may be a folder.
+        // A job may have put a folder there.
         workdir::remove(&path);
         std::fs::rename(&unfinished, &path)?;
         std::mem::forget(half);
@@ -148,7 +148,7 @@ impl SourceCache {
         let tar = state.tars.get_mut(key)?;
         let path = self.folder.join(&key.0);
         let Some(file) = open_tar(&path, tar.bytes) else {
-            // Somebody has removed or changed it.
+            // A job has removed or changed the file.
             state.tars.remove(key);
             return None;
         };
@@ -216,7 +216,7 @@ impl Drop for InUse<'_> {
     }
 }
 
-/// Opens a tar of this length. None if there is something else, which is not waited for.
+/// Opens a tar of this length. None if the path has anything else; opening a pipe does not block.
 fn open_tar(path: &Path, bytes: u64) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);

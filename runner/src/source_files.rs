@@ -1,8 +1,8 @@
 //! Writes the files of a repository into the folder of a job.
 //!
-//! The tar is not trusted. A file is made only where nothing is, in folders that this made. All symbolic links are made
-//! last, so that nothing is ever written through one. Where a link points is not followed and not changed: it says what it
-//! says in Git.
+//! The tar is not trusted. A file is created only where nothing exists, in folders that this code made. All symbolic links are
+//! made last, so nothing is ever written through a link. The target of a link is not followed and not changed: it stays as it is
+//! in Git.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ pub(crate) const FOLDER: &str = "source";
 
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
-/// A pointer is shorter than this (specification of Git LFS).
+/// A pointer is shorter than this limit of the Git LFS specification.
 const POINTER_BYTES: u64 = 1024;
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Written {
     pub(crate) pointers: Names,
 }
 
-/// The first of some names, and how many there are.
+/// The first names of a list, and their total number.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
     first: Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) enum SourceError {
 }
 
 impl SourceError {
-    /// Whether the tar is the cause, and not the folder that it is written to.
+    /// Whether the error is caused by the tar, and not by the target folder.
     pub(crate) const fn is_of_tar(&self) -> bool {
         match self {
             Self::Refused { .. } | Self::Read(_) | Self::TooMany | Self::Changed => true,
@@ -65,8 +65,8 @@ impl SourceError {
     }
 }
 
-/// Writes what is in `tar` into a new folder. What is read must have that digest.
-/// After an error, all or a part may be written, and must not be used.
+/// Writes the entries of `tar` into a new folder. The bytes read must have this digest. After an error, the folder may be
+/// incomplete and must not be used.
 pub(crate) fn write(
     mut tar: File,
     digest: Digest,
@@ -160,7 +160,7 @@ impl Writer<'_> {
             .mode(mode)
             .open(self.at(path));
         let mut file = made.map_err(|error| failed(path, error))?;
-        // The mask of this process may be stricter.
+        // The umask of this process may be stricter.
         file.set_permissions(Permissions::from_mode(mode))
             .map_err(|error| failed(path, error))?;
         let size = entry.size();
@@ -195,7 +195,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Makes the folders above a path. Only what this made counts as a folder: a link in its place is refused.
+    /// Makes the folders above a path. Only folders made by this code are accepted: a link in their place is refused.
     fn folders_above(&mut self, path: &[u8]) -> Result<(), SourceError> {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         let ends: Vec<usize> = slashes.map(|(at, _)| at).collect();

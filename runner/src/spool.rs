@@ -1,9 +1,9 @@
-//! One job's log records on disk, until the daemon has made them durable. Records have numbers. They are appended at the
-//! end, can be read from any number, and are forgotten from the front, one file at a time.
+//! One job's log records on disk, until the daemon has made them durable. Records have numbers. They are appended at the end, can
+//! be read from any number, and are removed from the front, one file at a time.
 //!
-//! A record is encoded once, as the JSON that is sent, and takes one line. The files end with the job and with the runner:
-//! a restarted runner holds no job, so nothing is synced and leftovers are removed. A job without output makes no file. A
-//! failed append leaves earlier records intact.
+//! A record is encoded once, as the JSON that is sent, and takes one line. The files are removed with the job or the runner: a
+//! restarted runner holds no job, so nothing is synced and leftovers are removed. A job without output makes no file. A failed
+//! append leaves earlier records intact.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -70,7 +70,7 @@ pub(crate) struct Spool {
     records: Records,
 }
 
-/// One file: the records from `first` to the next segment's.
+/// One file: the records from `first` up to the next segment.
 #[derive(Debug)]
 struct Segment {
     path: PathBuf,
@@ -116,7 +116,7 @@ impl Spool {
         self.segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// Appends the records that `add` adds, all of them or none. Returns their size in bytes.
+    /// Appends the records that `add` adds: all of them, or none of them. Returns their size in bytes.
     pub(crate) fn append(&mut self, add: impl FnOnce(&mut Records)) -> Result<u64, SpoolError> {
         let mut records = std::mem::take(&mut self.records);
         records.clear();
@@ -178,8 +178,7 @@ impl Spool {
         })
     }
 
-    /// Drops the records from `from` on. Returns their number.
-    /// After an error nothing is dropped.
+    /// Drops the records from `from` on. Returns their number. After an error nothing is dropped.
     pub(crate) fn cut(&mut self, from: u64) -> Result<u64, SpoolError> {
         let records = self.next.saturating_sub(from);
         if records == 0 {

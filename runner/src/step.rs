@@ -1,5 +1,5 @@
-//! Runs one script: in its own file and its own process group. Its output goes to the job's log as it comes. When the
-//! script has ended, the step ends too, even if another process still holds its output open.
+//! Runs one script in its own file and its own process group. Its output goes to the job's log immediately. When the script has
+//! ended, the step ends too, even if another process still holds its output open.
 
 use std::ffi::OsString;
 use std::io;
@@ -39,10 +39,10 @@ pub(crate) struct Script<'a> {
     pub(crate) text: &'a str,
     /// The words of the shell's command line; the script's path is added to them.
     pub(crate) shell: Option<&'a [String]>,
-    /// Where its file is, and the folder in which it starts.
+    /// The place of its file, and the folder in which it starts.
     pub(crate) place: &'a Place,
     pub(crate) timeout: Option<Duration>,
-    /// Whether it runs after a cancel, and only another stop ends it.
+    /// Whether it runs after a cancel. Then only another stop ends it.
     pub(crate) cleans_up: bool,
 }
 
@@ -51,14 +51,14 @@ pub(crate) enum StepEnd {
     Exited(Exit),
     TimedOut(Duration),
     Stopped,
-    /// It could not be started or watched.
+    /// The script could not be started or watched.
     Broken(String),
-    /// This machine lacks what its start needs.
+    /// This machine lacks a resource that the start needs.
     NotSetUp(String),
 }
 
 impl StepEnd {
-    /// The end of a step that could not start because of this error.
+    /// The result of a step that could not start because of this error.
     pub(crate) fn not_started(what: &str, error: &io::Error) -> Self {
         Self::with_message(format!("cannot {what}: {error}"), error)
     }
@@ -72,7 +72,7 @@ impl StepEnd {
     }
 }
 
-/// Runs a script to its end. Afterwards nothing of its process group is left.
+/// Runs a script until it ends. Afterwards all processes of its group have ended.
 pub(crate) async fn run(
     script: &Script<'_>,
     environment: &Environment,
@@ -86,7 +86,7 @@ pub(crate) async fn run(
     let (ended, finish) = oneshot::channel();
     let watch = async {
         let end = watch(started.step, script, &started.program, stop).await;
-        // The copying ends with this message, not before.
+        // The copying ends only after this message.
         let _ = ended.send(());
         end
     };
@@ -205,8 +205,8 @@ fn find_shell<'a>(
     Ok((found, arguments.iter().map(String::as_str).collect()))
 }
 
-/// Copies both outputs into the log until `finish`, then what is left in the pipes. If the log cannot be written,
-/// the job stops; until then the output is still read, so that the script does not block.
+/// Copies both outputs into the log until `finish`, then the rest in the pipes. If the log cannot be written, the job stops;
+/// until then the output is still read, so that the script does not block.
 async fn copy_output(
     output: Output,
     mut finish: oneshot::Receiver<()>,
@@ -235,7 +235,7 @@ async fn copy_output(
             }
             () = log.has_room(), if full => {}
         }
-        // The runner has one thread: a script that prints without a pause must not delay a cancellation.
+        // The thread is shared: a script that prints without a pause must not delay a cancellation.
         yield_now().await;
     }
     for reader in [stdout, stderr] {
@@ -270,7 +270,7 @@ impl<'a> PipeReader<'a> {
     }
 
     fn read(&mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
-        // On the stack: most steps print little, and an allocation of this size costs more than they do.
+        // On the stack: most steps print little, and an allocation of this size would cost more.
         let mut piece = [0; limits::READ_PIECE];
         match self.pipe.try_read(&mut piece) {
             Ok(0) => self.ended = true,
@@ -290,8 +290,7 @@ impl<'a> PipeReader<'a> {
         })
     }
 
-    /// Logs what is left in the pipe, and the unfinished line. Reads the pipe directly, because tokio's readiness may be
-    /// out of date.
+    /// Logs the rest in the pipe and the unfinished line. Reads the pipe directly, because tokio's readiness may be outdated.
     fn rest(mut self, sink: &impl Fn(Result<(), SpoolError>)) -> io::Result<()> {
         let mut left = limits::DRAIN_BYTES;
         let mut piece = [0; limits::READ_PIECE];

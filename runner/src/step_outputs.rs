@@ -1,5 +1,5 @@
-//! The outputs of steps. Each step has an empty file, outside of what artifacts can hold, whose path is in its
-//! environment. What it has written there is checked when its script has ended.
+//! The outputs of steps. Each step has an empty file outside of the artifacts, whose path is in its environment. After the script
+//! has ended, the runner checks the content of the file.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,7 +15,7 @@ use crate::workdir::open_without_links;
 
 pub(crate) const VARIABLE: &str = "SERVICE_STEP_OUTPUTS";
 
-/// What a step has written into the file of its outputs. `masker` knows the secrets, which no output may hold.
+/// The outputs that a step has written into its file. `masker` knows the secrets, which outputs must not contain.
 pub(crate) fn read(path: &Path, masker: &Masker) -> Result<Outputs, String> {
     let unreadable = |error: io::Error| format!("cannot read the outputs: {error}");
     let Some(file) = open(path).map_err(unreadable)? else {
@@ -43,7 +43,7 @@ pub(crate) fn read(path: &Path, masker: &Masker) -> Result<Outputs, String> {
     }
 }
 
-/// `None` if the step has removed it.
+/// `None` if the step has removed the file.
 fn open(path: &Path) -> io::Result<Option<File>> {
     match open_without_links(path, OFlags::RDONLY) {
         Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
@@ -57,8 +57,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 pub(crate) struct JobOutputs(Mutex<Outputs>);
 
 impl JobOutputs {
-    /// Adds those of a step.
-    /// After an error nothing is added.
+    /// Adds the outputs of a step. After an error nothing is added.
     pub(crate) fn add(&self, more: &Outputs) -> Result<(), String> {
         let mut outputs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *outputs = with_outputs(outputs.clone(), more).map_err(|error| error.to_string())?;

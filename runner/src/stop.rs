@@ -1,5 +1,5 @@
-//! Why a job has to stop. Everything that works on the job follows one signal, and the first reason stays. How much the
-//! runner still reports to the daemon is separate: every further reason can reduce it.
+//! Why a job has to stop. All work on the job follows one signal, and its first reason stays. How much the runner still reports
+//! to the daemon is separate: every further reason can reduce it.
 
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -31,10 +31,10 @@ impl Stop {
         }
     }
 
-    /// Whether steps that clean up may run. Not if the runner has to end, and not if the daemon may start a retry.
+    /// Whether steps that clean up may run. Not if the runner has to end, or if the daemon may start a retry.
     pub(crate) const fn allows_clean_up(&self) -> bool {
         match self {
-            // The daemon closes a job that is cancelled, and a report may learn of it before the runner does.
+            // The daemon closes a cancelled job, and a report may show this before the runner receives the cancel.
             Self::Cancelled | Self::DeadlinePassed | Self::SessionExpired | Self::JobOver => true,
             Self::ContactLost | Self::RunnerStopped | Self::LogFailed(_) => false,
         }
@@ -52,12 +52,12 @@ impl Stop {
     }
 }
 
-/// How much is still reported to the daemon about a job that stops. It never grows.
+/// How much is still reported to the daemon about a job that stops. It never increases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reporting {
     /// The whole log, and how the job ended.
     Everything,
-    /// How the job ended, and as much of its log as can be shipped in a moment: the slot is wanted.
+    /// How the job ended, and as much of its log as can be shipped in a moment, because the slot is needed.
     Brief,
     /// Nothing: the daemon accepts no reports about the job.
     Nothing,
@@ -73,9 +73,9 @@ struct Stopping {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Uploads {
-    /// Every stop.
+    /// Uploads end with every stop.
     InTime,
-    /// Every stop but the timeout, which has passed, and that moment.
+    /// Uploads end at this time, and with every stop except the timeout, which has already passed.
     Late { until: Instant },
 }
 
@@ -120,8 +120,8 @@ impl StopSignal {
         });
     }
 
-    /// Forgets a cancel, which was one of an offer: the job was claimed after it. If it is over all the same, the daemon
-    /// says so at the next request.
+    /// Forgets a cancel that belongs to an offer, because the job was claimed later. If the job has ended nevertheless, the
+    /// daemon reports this at the next request.
     pub(crate) fn claimed(&self) {
         self.0.send_if_modified(|current| {
             let is_cancelled = current
@@ -150,7 +150,7 @@ impl StopSignal {
         });
     }
 
-    /// Steps that cleaned up have ended: what is left of the job has a grace period from now on.
+    /// The steps that clean up have ended. The rest of the job has a grace period from now on.
     pub(crate) fn cleaned_up(&self) {
         self.0.send_if_modified(|current| {
             if let Some(stopping) = current {
@@ -165,7 +165,7 @@ impl StopSignal {
         current.as_ref().map(|stopping| stopping.reason.clone())
     }
 
-    /// When the job was first asked to stop, or has cleaned up after that; if it was asked at all.
+    /// When the job was first asked to stop, or finished cleaning up after that. None without a request.
     pub(crate) fn since(&self) -> Option<Instant> {
         let current = self.0.borrow();
         current.as_ref().map(|stopping| stopping.since)
@@ -182,7 +182,7 @@ impl StopSignal {
         self.reduced_to(Reporting::Everything).await
     }
 
-    /// Waits until the job has to stop and no more than `reporting` is left. Returns the first reason.
+    /// Waits until the job has to stop and at most `reporting` is left. Returns the first reason.
     pub(crate) async fn reduced_to(&self, reporting: Reporting) -> Stop {
         self.wait_for(|stopping| stopping.reporting >= reporting)
             .await
@@ -201,7 +201,7 @@ impl StopSignal {
             Uploads::InTime => ended.await,
             Uploads::Late { until } => match timeout_at(until, ended).await {
                 Ok(reason) => reason,
-                // It is late because it was stopped.
+                // The wait ended late because the job was stopped.
                 Err(_) => self.requested().await,
             },
         }

@@ -1,8 +1,8 @@
-//! The runner's side of its supervisors. A supervisor is a process of its own, made from the runner's program
-//! (`supervisor/process.rs`). It starts the steps of a job and is the parent of whatever they leave, so that the end of a job
-//! costs no search for its processes. A job takes one at its first step and gives it back when nothing of it is left.
+//! The runner's side of its supervisors. A supervisor is a separate process of the runner's program (`supervisor/process.rs`). It
+//! starts the steps of a job and becomes the parent of all processes that they leave, so the end of a job needs no search for its
+//! processes. A job takes a supervisor at its first step and returns it when all processes of the job have ended.
 //!
-//! If a supervisor is killed, what it left becomes a child of the runner, which ends it.
+//! If a supervisor is killed, its remaining processes become children of the runner, which ends them.
 
 #![expect(
     clippy::disallowed_methods,
@@ -40,14 +40,14 @@ use crate::processes::{self, Process};
 pub(crate) use self::message::{Exit, Invocation};
 pub(crate) use self::process::supervise;
 
-/// This program, also after its file was replaced.
+/// This program, even after its file was replaced.
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// A step fails after so many supervisors have died before they started it. Ctrl-C in the runner's terminal ends a
-/// supervisor that has not left the terminal yet.
+/// A step fails after this many supervisors have died before they started it. Ctrl-C in the runner's terminal ends a supervisor
+/// that has not left the terminal yet.
 const ATTEMPTS: usize = 3;
 
-/// The supervisors of this process, which the runner's search for orphans leaves alone.
+/// The supervisors of this process. The runner's search for orphans ignores them.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,7 +71,7 @@ pub(crate) struct Output {
     pub(crate) stderr: pipe::Receiver,
 }
 
-/// Why it is not known how a step ended.
+/// Why the result of a step is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StepError {
     #[error("{0}")]
@@ -81,7 +81,7 @@ pub(crate) enum StepError {
 }
 
 impl Supervisors {
-    /// `program` calls [`crate::before_main`].
+    /// `program` must call [`crate::before_main`].
     pub(crate) fn new(program: PathBuf, options: Options) -> Self {
         Self(Arc::new(Pool {
             program,
@@ -90,7 +90,7 @@ impl Supervisors {
         }))
     }
 
-    /// Starts one. Must be called inside a runtime.
+    /// Starts a supervisor. Must be called inside a runtime.
     fn start(&self) -> io::Result<Supervisor> {
         let millis = |time: Duration| time.as_millis().to_string();
         let Pool {
@@ -128,7 +128,7 @@ impl Supervisors {
     }
 }
 
-/// Waits for the end of a supervisor. If it is stopped, lets it go on. If it was killed, ends what it has left.
+/// Waits for the end of a supervisor. If it is stopped, continues it. If it was killed, ends its remaining processes.
 async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervisors: Supervisors) {
     let mut next_check = Instant::now() + limits::ORPHANS_EVERY;
     let status = loop {
@@ -137,10 +137,10 @@ async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervi
             _ = child_changed.recv() => {
                 let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
                 if let Ok(Some(_)) = waitid(WaitId::Pid(id), stopped) {
-                    // An error: it has ended.
+                    // An error means that it has ended.
                     let _ = kill_process(id, Signal::CONT);
                 }
-                // Under `up`, what `git` left in the background has ended, too.
+                // In `up`, processes that `git` left in the background may have ended, too.
                 if Instant::now() >= next_check {
                     orphans();
                     next_check = Instant::now() + limits::ORPHANS_EVERY;
@@ -150,7 +150,7 @@ async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervi
     };
     lock(&supervisors.0.idle).retain(|idle| idle.id != id);
     if status.is_ok_and(|status| status.success()) {
-        // It may have left a process of another user.
+        // A process of another user may be left.
         orphans();
     } else {
         let ended = processes::end(orphans, Instant::now()).await;
@@ -163,19 +163,19 @@ async fn wait_for(mut child: Child, mut child_changed: Signals, id: Pid, supervi
     }
 }
 
-/// Whether processes whose parent has ended become children of this process. Only while there is a supervisor: nobody else
-/// waits for them.
+/// Makes orphaned processes children of this process, or no longer. Only while there is a supervisor, because nothing else waits
+/// for them.
 fn inherit(is_enabled: bool) {
     if let Err(error) = set_child_subreaper(is_enabled.then(getpid)) {
         tracing::warn!(%error, "processes whose supervisor is killed would not be found");
     }
 }
 
-/// The processes whose supervisor has ended. Reaps those of them that have ended. Other children of this process are in
-/// its session, and somebody waits for them.
+/// The processes whose supervisor has ended. Reaps those that have ended. Other children of this process are in its session and
+/// have their own waiter.
 fn orphans() -> Option<Vec<Process>> {
     let running = lock(&RUNNING);
-    // `None` if the leader is outside of this container. `getsid` would answer an id that no process has.
+    // `None` if the session's leader is outside of this container. `getsid` would return an id that no process has.
     let own = processes::read(getpid()).and_then(|own| own.session);
     let mut left = processes::descendants(|process| {
         process.session != own && !running.contains(&process.id.as_raw_pid())
@@ -194,22 +194,22 @@ fn orphans() -> Option<Vec<Process>> {
 struct Supervisor {
     id: Pid,
     socket: Asking,
-    /// It has ended, and so has what it had started.
+    /// The supervisor and all processes that it started have ended.
     ended: JoinHandle<()>,
-    /// Whether nothing of the job is left.
+    /// Whether all processes of the job have ended.
     is_empty: bool,
 }
 
 impl Supervisor {
     fn kill(&self) {
-        // An error: it has ended.
+        // An error means that it has ended.
         let _ = kill_process(self.id, Signal::KILL);
     }
 
-    /// Kills it, if it was not, and waits until everything that it has started is gone.
+    /// Kills it if it still runs, and waits until all processes that it started are gone.
     async fn killed(self) {
         self.kill();
-        // An error: the runner ends.
+        // An error means that the runner ends.
         let _ = self.ended.await;
     }
 }
@@ -217,7 +217,7 @@ impl Supervisor {
 #[derive(Debug)]
 pub(crate) struct JobProcesses {
     supervisors: Supervisors,
-    /// Between two steps.
+    /// The supervisor, between two steps.
     supervisor: Mutex<Option<Supervisor>>,
 }
 
@@ -229,8 +229,8 @@ impl JobProcesses {
         }
     }
 
-    /// Starts a step with nothing on stdin and both outputs piped.
-    /// A program that cannot be started is an error of [`RunningStep::exited`].
+    /// Starts a step with an empty stdin and both outputs piped. If the program cannot be started, [`RunningStep::exited`]
+    /// returns the error.
     pub(crate) async fn start(
         &self,
         invocation: &Invocation<'_>,
@@ -260,7 +260,7 @@ impl JobProcesses {
             };
             let begun = match timeout(limits::ANSWER, begun).await {
                 Ok(begun) => begun,
-                // It is stopped. If it says so first, the step may have run.
+                // The supervisor is stopped. If it reports the stop first, the step may have run.
                 Err(_) => {
                     supervisor.kill();
                     supervisor.socket.reply().await
@@ -274,12 +274,12 @@ impl JobProcesses {
                 };
                 return Ok((step, output));
             }
-            // Nothing of the step has run.
+            // The step has not run.
             supervisor.killed().await;
         }
     }
 
-    /// Ends everything that the steps have left; at `kill_at` with SIGKILL. Returns how many processes there were.
+    /// Ends all processes that the steps have left, with SIGKILL at `kill_at`. Returns their number.
     pub(crate) async fn end(&self, kill_at: Instant) -> i32 {
         let Some(mut supervisor) = lock(&self.supervisor).take() else {
             return 0;
@@ -323,7 +323,7 @@ pub(crate) struct RunningStep<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Runs,
-    /// What it has left in its group is ended.
+    /// The step has ended, and so have the remaining processes of its group.
     Exited,
     NotStarted,
     /// The supervisor was killed.
@@ -344,7 +344,7 @@ impl RunningStep<'_> {
         exit
     }
 
-    /// Ends what is left of the step's group and waits until it is gone. SIGKILL comes after the grace period.
+    /// Ends the remaining processes of the step's group and waits until they are gone. SIGKILL follows after the grace period.
     pub(crate) async fn end(mut self) {
         let options = &self.job.supervisors.0.options;
         let patience = options.grace + options.answer;
@@ -353,12 +353,12 @@ impl RunningStep<'_> {
                 self.supervisor.is_empty = is_empty;
                 *lock(&self.job.supervisor) = Some(self.supervisor);
             }
-            // It was killed, or is stopped.
+            // The supervisor was killed or is stopped.
             Ok(Err(_)) | Err(_) => self.supervisor.killed().await,
         }
     }
 
-    /// Waits until the step's group is gone. Returns whether nothing of the job is left.
+    /// Waits until the step's group is gone. Returns whether all processes of the job have ended.
     async fn gone(&mut self) -> io::Result<bool> {
         let Supervisor {
             socket, is_empty, ..

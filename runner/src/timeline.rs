@@ -1,5 +1,5 @@
-//! What has happened to a job's steps and artifacts so far, and the reports about it. A report has all steps, so only the
-//! newest one matters. Reports are for people who watch the job: the completion repeats everything.
+//! The progress of a job's steps and artifacts, and the reports about it. A report has all steps, so only the newest report
+//! matters. Reports are for people who watch the job: the completion repeats everything.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl Timeline {
         });
     }
 
-    /// Waits until the script of a step runs, or until none does.
+    /// Waits until the script of a step runs, or until no script runs.
     pub(crate) async fn step_runs(&self, runs: bool) {
         let mut report = self.report.subscribe();
         let is_reached = |report: &wire::Timeline| {
@@ -89,8 +89,8 @@ impl Timeline {
     }
 }
 
-/// Reports changes until the timeline is dropped or the job is over. Waits a moment before each report, so that several
-/// changes go together.
+/// Reports changes until the timeline is dropped or the job has ended. Waits a moment before each report, so that one report
+/// contains several changes.
 pub(crate) async fn report(
     mut reports: watch::Receiver<wire::Timeline>,
     link: Link,

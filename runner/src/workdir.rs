@@ -1,6 +1,5 @@
-//! The folders in which a runner works: one for each job, private to the runner's user, and locked against a second
-//! runner. What they take over from each other is in `slots.rs`. Leftovers of a killed runner are removed. Removal never
-//! follows a link.
+//! The folders in which a runner works: one for each job, private to the runner's user, and locked against a second runner.
+//! `slots.rs` has the files that jobs pass on. Leftovers of a killed runner are removed. Removal never follows a link.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -30,7 +29,7 @@ pub enum WorkdirError {
     Unusable { path: PathBuf, source: io::Error },
 }
 
-/// A working directory that belongs to this process while the value lives.
+/// A working directory that belongs to this process while the value exists.
 #[derive(Debug)]
 pub(crate) struct Workdir {
     path: PathBuf,
@@ -61,21 +60,21 @@ impl Workdir {
         })
     }
 
-    /// The jobs of an earlier runner that have leftovers here.
+    /// The jobs of an earlier runner that left files or folders here.
     pub(crate) fn jobs(&self) -> BTreeSet<Uuid> {
         let leftovers = leftovers(&self.path).into_iter();
         leftovers.map(|(job, _)| job).collect()
     }
 
-    /// Removes what earlier jobs left.
+    /// Removes the leftovers of earlier jobs.
     pub(crate) fn clear(&self) {
         remove_leftovers(&self.path);
         remove(&self.path.join(SLOTS));
     }
 
-    /// Tries whether a job could write here.
+    /// Checks whether a job could write here.
     pub(crate) fn try_file(&self, job: Uuid) -> io::Result<()> {
-        // A job may have removed all of it.
+        // A job may have removed the directory completely.
         make_private_folder(&self.path)?;
         try_file(&self.pack_path(job))
     }
@@ -86,12 +85,12 @@ impl Workdir {
     }
 }
 
-/// Makes a folder, and those above it, that only this user can enter.
+/// Makes a folder and its missing parents. Only this user can enter them.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Whether an error says that this machine lacks something, whatever a job does.
+/// Whether an error means that this machine lacks a resource, independent of the job.
 pub(crate) fn is_of_machine(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
@@ -108,7 +107,7 @@ pub(crate) fn is_of_machine(error: &io::Error) -> bool {
     )
 }
 
-/// Tries whether this machine has what a job needs: room on the disk of that file, and open files.
+/// Checks whether this machine has the resources for a job: space on the disk of this file, and open files.
 pub(crate) fn try_file(path: &Path) -> io::Result<()> {
     let tried = make_private_file(path).and_then(|mut file| {
         file.write_all(&[0; limits::TRIED_BYTES])?;
@@ -119,7 +118,7 @@ pub(crate) fn try_file(path: &Path) -> io::Result<()> {
     tried
 }
 
-/// Makes a file that only this user can open, in place of whatever a step has put there.
+/// Makes a file that only this user can open. It replaces anything that a step has put there.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<File> {
     make_file(path, FILE_MODE)
 }
@@ -135,18 +134,18 @@ pub(crate) fn make_file(path: &Path, mode: u32) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens what a step may have replaced: no link is followed, and opening a pipe does not wait.
+/// Opens a file that a step may have replaced. It follows no link, and opening a pipe does not block.
 pub(crate) fn open_without_links(path: &Path, access: OFlags) -> io::Result<File> {
     let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // A kernel before 5.6 reads the last part only.
+        // A kernel before 5.6 protects only the last part of the path.
         Err(Errno::NOSYS) => openat(CWD, path, flags, Mode::empty()),
         opened => opened,
     };
     Ok(opened?.into())
 }
 
-/// Removes everything in a folder whose name begins with a job id: no job outlives its runner.
+/// Removes everything in a folder whose name begins with a job id, because no job outlives its runner.
 pub(crate) fn remove_leftovers(folder: &Path) {
     for (_, path) in leftovers(folder) {
         remove(&path);
@@ -165,8 +164,8 @@ fn leftovers(folder: &Path) -> Vec<(Uuid, PathBuf)> {
     of_jobs.collect()
 }
 
-/// Removes a file or a tree. If a script has made a folder read-only, its mode is changed first. What cannot be removed
-/// stays, with a warning.
+/// Removes a file or a tree. If a script has made a folder read-only, its mode is changed first. Files that cannot be removed
+/// stay, with a warning.
 pub(crate) fn remove(path: &Path) {
     let removed = match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|_| {
@@ -185,11 +184,11 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// Makes every folder of a tree writable for its owner. Without recursion, since a script can nest folders very deeply.
+/// Makes every folder of a tree writable for its owner. Not recursive, because a script can nest folders very deeply.
 fn make_removable(path: &Path) {
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        // A failure shows when the removal is tried again.
+        // If this fails, the second attempt to remove the tree reports the error.
         let _ = std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700));
         let Ok(entries) = std::fs::read_dir(&folder) else {
             continue;

@@ -38,7 +38,7 @@ use crate::timeline::{self, Timeline};
 use crate::workdir::{self, Workdir};
 use deadlines::{Deadlines, watch};
 
-/// The file in the runner's folder that shows that a spool could be written.
+/// The file in the runner's folder that a check writes, because the spool needs this disk.
 const TRIED: &str = "try";
 
 /// The outcome of a job that the daemon had already closed.
@@ -51,7 +51,7 @@ const NOT_REPORTED: &str = "not reported";
 pub(crate) struct Shared {
     /// The daemon; carries no token a worker may use.
     pub(crate) client: Client,
-    /// What steps see as `SERVICE_URL`.
+    /// The value of `SERVICE_URL` for steps.
     pub(crate) url: String,
     pub(crate) folder: PathBuf,
     pub(crate) workdir: Workdir,
@@ -62,21 +62,21 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     /// Records every answer of the daemon.
     pub(crate) contact: Contact,
-    /// When this machine last had what a job needs.
+    /// When this machine last had the resources for a job.
     pub(crate) tried: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Worked {
-    /// The job was executed, and this machine had what it needed.
+    /// The job was executed, and this machine had the resources for it.
     Done,
-    /// Another runner has the job, or it was over.
+    /// Another runner has the job, or the job had ended.
     Lapsed,
     CannotSetUp(io::Error),
 }
 
-/// Claims and executes the offered job, until it is over or has to stop. Leaves nothing behind. A job that cannot be set up
-/// is not claimed, so the daemon offers it again, and another runner may take it.
+/// Claims and executes the offered job, until it has ended or must stop. Leaves nothing behind. A job that cannot be set up is
+/// not claimed, so the daemon offers it again, and another runner may take it.
 pub(crate) async fn work(
     shared: Arc<Shared>,
     offer: wire::JobAssigned,
@@ -139,7 +139,7 @@ pub(crate) async fn work(
 }
 
 impl Shared {
-    /// Gives a job its place, if there is what a job needs. One try serves all jobs of the next second.
+    /// Gives a job its place, if the machine has the resources for a job. One check serves all jobs of the next second.
     fn set_up(&self, job: Uuid) -> io::Result<Place> {
         let now = Instant::now();
         let mut last = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,14 +157,14 @@ impl Shared {
     /// Whether a job could be set up now.
     pub(crate) async fn try_set_up(&self) -> io::Result<()> {
         *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        // An earlier try may have had no open file to remove it.
+        // An earlier check may have failed to remove it, without a free file descriptor.
         workdir::remove(&self.workdir.slots.folder(Uuid::nil()));
         let place = self.set_up(Uuid::nil())?;
         self.leave(place).await;
         Ok(())
     }
 
-    /// Removes what a job has left, and frees its place.
+    /// Removes the leftovers of a job, and frees its place.
     async fn leave(&self, place: Place) {
         let Err(folder) = self.workdir.slots.give_back(place) else {
             return;
@@ -177,7 +177,8 @@ impl Shared {
         }
     }
 
-    /// Waits until the runner ends, no step of the job runs, and the job does not get on for want of the daemon.
+    /// Waits until the runner must end, no step of the job runs, and the job makes no progress because the daemon does not
+    /// answer.
     async fn daemon_lost(&self, link: &Link, timeline: Option<&Timeline>) {
         shutdown::reaches(&self.urgency, Urgency::Drain).await;
         let Some(timeline) = timeline else {
@@ -193,11 +194,11 @@ impl Shared {
     }
 }
 
-/// Claims the job. `None` if another runner has it, or it is over, or it was cancelled meanwhile.
+/// Claims the job. `None` if another runner has it, or it has ended, or it was cancelled meanwhile.
 async fn claim(link: &Link) -> Option<Assignment> {
     let mut backoff = limits::backoff();
     loop {
-        // No stop interrupts the request: a job that it claims must be completed.
+        // A stop does not interrupt the request: a claimed job must be completed.
         let failure = match link.judge(link.client.resolve(link.job).await) {
             Ok(assignment) => {
                 link.stop.claimed();
@@ -227,16 +228,16 @@ struct Worker<'a> {
     timeline: Timeline,
     outputs: JobOutputs,
     processes: JobProcesses,
-    /// What is not in the artifacts that are stored, without secrets.
+    /// The files that are left out of stored artifacts, without secrets.
     left_out: Mutex<BTreeMap<String, LeftOut>>,
-    /// What this machine lacked, if a step could not start for that.
+    /// The resource that this machine lacked, if a step could not start because of it.
     lacking: OnceLock<String>,
-    /// Hides the job's secrets. If it is an error, nothing of the job runs.
+    /// Masks the job's secrets. If this is an error, no part of the job runs.
     masker: Result<Masker, String>,
 }
 
 impl Worker<'_> {
-    /// Returns the outcome, in a word or two for the runner's log.
+    /// Returns the outcome in one or two words, for the runner's log.
     async fn run(&self) -> &'static str {
         let mut helpers = JoinSet::new();
         let needs_contact = self.assignment.retries;
@@ -262,7 +263,7 @@ impl Worker<'_> {
         };
         self.timeline.skip_missing(self.assignment.steps.len());
         self.log.close();
-        // Aborting the helpers loses nothing: the completion has all that a report could have.
+        // Aborting the helpers loses nothing, because the completion repeats all reports.
         helpers.abort_all();
         let reported = timeout_at(self.patience(), self.report_end(shipping, failure)).await;
         match reported {
@@ -276,14 +277,14 @@ impl Worker<'_> {
         }
     }
 
-    /// Runs the steps and uploads the artifacts. Returns what failed the job, other than a step.
+    /// Runs the steps and uploads the artifacts. Returns a failure of the job outside of its steps.
     async fn execute(&self, masker: &Masker) -> Option<JobFailure> {
         let folder = &self.place.folder;
         if let Some(checkout) = &self.assignment.checkout {
             let brought = checkout::bring(&self.shared.sources, &self.link, checkout, folder);
             match brought.await {
                 Ok(lines) => self.report(&lines),
-                // The steps are cancelled below, as those of any job.
+                // The steps are cancelled below, as in any other job.
                 Err(_) if self.link.stop.reason().is_some() => {}
                 Err(message) => {
                     self.report(&message);
@@ -330,8 +331,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends the rest of the log, then the completion. If the daemon has lost log records meanwhile, sends both again.
-    /// Returns the job's final state, as the daemon has it.
+    /// Sends the rest of the log, then the completion. If the daemon has lost log records meanwhile, sends both again. Returns
+    /// the job's final state from the daemon.
     async fn report_end(
         &self,
         mut shipping: JoinSet<LogShipper>,
@@ -392,7 +393,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends what is left of a job whose end the daemon does not take.
+    /// Removes the rest of a job whose end the daemon does not accept.
     async fn give_up(&self) -> &'static str {
         self.link.stop.stop_reporting();
         let kill_at = Instant::now() + self.shared.options.grace;
@@ -405,7 +406,7 @@ impl Worker<'_> {
     }
 }
 
-/// Hides the secrets of a job and the token that its steps see. Large secrets take a moment to prepare.
+/// Masks the secrets of a job and the token of its steps. Preparing large secrets takes a moment.
 async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Masker, String> {
     let token = host.token().map(str::to_owned);
     let secrets: Vec<String> = assignment.secrets.values().cloned().chain(token).collect();
@@ -430,7 +431,7 @@ fn masked(failure: JobFailure, masker: &Masker) -> JobFailure {
     }
 }
 
-/// The failure to put into the completion after a stop. `None` if the cancelled steps show it, or the daemon knows it.
+/// The failure for the completion after a stop. `None` if the cancelled steps show it, or the daemon knows it.
 fn failure_of(reason: &Stop) -> Option<JobFailure> {
     match reason {
         Stop::Cancelled | Stop::JobOver => None,

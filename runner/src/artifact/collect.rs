@@ -1,5 +1,5 @@
-//! Finds the files of an artifact: sorted entry names, each with its file. Follows links only inside the job's folder, so
-//! that an artifact never has files of others.
+//! Finds the files of an artifact: sorted entry names, each with its file. Follows links only inside the job's folder, so that an
+//! artifact never contains files from outside.
 
 use std::collections::BTreeMap;
 use std::fs::{DirEntry, Metadata};
@@ -16,7 +16,7 @@ use crate::limits;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Where it is, without links.
+    /// The path of the file, without links.
     pub(super) path: PathBuf,
     pub(super) mode: u32,
     pub(super) kind: EntryKind,
@@ -37,7 +37,7 @@ pub(super) enum EntryKind {
     Folder,
 }
 
-/// Entries by name; the names of folders end with a slash. `folder` is the job's.
+/// Entries by name. The names of folders end with a slash. `folder` is the job's folder.
 pub(super) fn collect(
     folder: &Path,
     paths: &[String],
@@ -69,7 +69,7 @@ pub(super) fn collect(
     Ok(collection.entries)
 }
 
-/// The entry name of a declared path: without `.` and doubled slashes. Empty for the job's folder itself.
+/// The entry name of a declared path, without `.` and doubled slashes. Empty for the job's folder itself.
 fn name_of(path: &str) -> Result<String, ArtifactError> {
     let outside = || ArtifactError::Outside {
         path: path.to_owned(),
@@ -95,7 +95,7 @@ fn name_of(path: &str) -> Result<String, ArtifactError> {
     Ok(name)
 }
 
-/// The same for the folder of a pattern, which is empty for the job's own.
+/// The same for the folder of a pattern. Empty for the job's folder itself.
 fn name_of_folder(folder: &str) -> Result<String, ArtifactError> {
     if folder.is_empty() {
         return Ok(String::new());
@@ -151,7 +151,7 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Adds the files that match a pattern. Searches folders, but not links to folders.
+    /// Adds the files that match a pattern. The search does not follow links to folders.
     fn add_matches(&mut self, declared: &str, pattern: &PathPattern) -> Result<(), ArtifactError> {
         let name = name_of_folder(pattern.folder())?;
         self.left_out.declare(&name);
@@ -159,7 +159,7 @@ impl Collection<'_> {
         let is_folder = std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
         let mut pending = Vec::new();
         if is_folder {
-            // A link on the way may lead out.
+            // A link in the path may lead out of the job's folder.
             let (path, _) = self.resolve(&name, &path)?;
             let name = if name.is_empty() { name } else { name + "/" };
             pending.push(Pending {
@@ -220,9 +220,9 @@ impl Collection<'_> {
         Ok(())
     }
 
-    /// Adds a file, or the file that a link names. False for a link to a folder.
+    /// Adds a file, or the target of a link to a file. False for a link to a folder.
     fn add_file(&mut self, name: String, path: &Path) -> Result<bool, ArtifactError> {
-        // Wherever it leads.
+        // The target may be anywhere.
         if std::fs::metadata(path).is_ok_and(|found| found.is_dir()) {
             return Ok(false);
         }
@@ -237,7 +237,7 @@ impl Collection<'_> {
         Ok(true)
     }
 
-    /// What is in a folder; nothing if it is left out.
+    /// The entries of a folder. Empty if the folder is left out.
     fn children(&mut self, folder: &Pending) -> Result<Vec<DirEntry>, ArtifactError> {
         let read = self.left_out.tolerate(read_folder(folder))?;
         Ok(read.unwrap_or_default())
@@ -251,7 +251,7 @@ impl Collection<'_> {
         pending: &mut Vec<Pending>,
     ) -> Result<(), ArtifactError> {
         let (resolved, metadata) = self.resolve(&name, path)?;
-        // The path has no link but for its last part, since its folder was resolved.
+        // Only the last part of the path can be a link, because its folder was resolved.
         if path != resolved && path.starts_with(&resolved) {
             let oddity = Oddity::LinkToOwnFolder;
             return Err(ArtifactError::Odd { name, oddity });

@@ -1,5 +1,5 @@
-//! What an artifact goes without: files that cannot be packed, each with the reason. A strict artifact fails instead, and
-//! so does one whose declared path is such a file.
+//! The files that an artifact leaves out because they cannot be packed, each with the reason. An artifact fails instead if it is
+//! strict, or if such a file is a declared path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,22 +12,22 @@ use wire::LeftOutFile;
 use super::ArtifactError;
 use crate::limits;
 
-/// Why a file is not packed, or not all of it.
+/// Why a file is not packed, or not packed completely.
 #[derive(Debug)]
 pub(crate) enum Oddity {
-    /// A link to nothing, or in a circle.
+    /// A link without a target, or a circle of links.
     LinkToNothing,
-    /// A link to a folder that it lies in.
+    /// A link to a folder that contains the link.
     LinkToOwnFolder,
     /// A socket, pipe or device.
     Special,
-    /// A name that a zip cannot have.
+    /// A name that is invalid in a zip.
     NotUtf8,
-    /// Nobody may read it, or it is gone.
+    /// The runner may not read the file, or the file was removed.
     Unreadable(io::Error),
-    /// It has become shorter since its length was read. None of it is packed.
+    /// The file became shorter after its length was read. It is left out.
     Shrank,
-    /// It has become longer. It is packed up to this length, which it had at first.
+    /// The file became longer. It is packed up to this length, which was its first length.
     Grew(u64),
 }
 
@@ -67,12 +67,12 @@ impl LeftOut {
         }
     }
 
-    /// Notes a path, or the folder of a pattern, that must not be left out.
+    /// Records a path, or the folder of a pattern, that must not be left out.
     pub(super) fn declare(&mut self, name: &str) {
         self.declared.insert(name.to_owned());
     }
 
-    /// Notes an odd file and goes on with `None`, unless it must not be left out. Other errors stay errors.
+    /// Records an odd file and returns `None`, unless the file must not be left out. Other errors are returned.
     pub(super) fn tolerate<T>(
         &mut self,
         result: Result<T, ArtifactError>,
@@ -109,8 +109,7 @@ impl LeftOut {
     }
 }
 
-/// The error for a file or folder that cannot be read: odd if the reason lies in the file, and not in the disk or the
-/// runner.
+/// The error for an unreadable file or folder. It counts as odd if the cause is the file, and not the disk or the runner.
 pub(super) fn unreadable(name: &str, path: &std::path::Path, source: io::Error) -> ArtifactError {
     let is_odd = match Errno::from_io_error(&source) {
         Some(errno) => [

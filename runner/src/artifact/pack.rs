@@ -17,27 +17,27 @@ use super::left_out::{LeftOut, Oddity, unreadable};
 use crate::limits;
 use crate::workdir::open_without_links;
 
-/// From this length on an entry needs the long header.
+/// An entry of this length or more needs the long header.
 const LONG_FORM: u64 = u32::MAX as u64;
 
 #[derive(Debug)]
 pub(crate) struct Packed {
     pub(crate) file: File,
     pub(crate) size: u64,
-    /// `sha256:` and 64 hexadecimal digits: SHA-256 over every file entry in order of its name, for each the length of
-    /// the name, the name, the length of the content and the content, lengths as 64 bit little endian. Neither modes
-    /// nor times nor folders change it, nor how the zip was compressed.
+    /// `sha256:` and 64 hexadecimal digits: SHA-256 over every file entry in order of its name. For each entry: the length of the
+    /// name, the name, the length of the content and the content, with lengths as 64 bit little endian. Modes, times, folders and
+    /// the compression of the zip do not change it.
     pub(crate) content_digest: String,
     pub(crate) left_out: wire::LeftOut,
 }
 
 /// Packs `paths` of the job's folder into `file`, which must be empty.
 ///
-/// A file has the length that it had when its folder was read: what a process adds later is left out. A `strict` artifact
-/// leaves out nothing.
+/// A file has the length from when its folder was read: later additions of a process are left out. A `strict` artifact leaves out
+/// nothing.
 ///
-/// Blocks while it reads and writes. Calls `go_on` from time to time with the number of bytes that are packed and of all
-/// bytes, and gives up if it answers no.
+/// Blocks while it reads and writes. Calls `go_on` from time to time with the number of packed bytes and the total, and gives up
+/// if `go_on` returns false.
 /// After an error the content of the file must not be used.
 pub(crate) fn pack(
     folder: &Path,
@@ -107,7 +107,7 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
         }
     }
 
-    /// Adds the content of the file that was started in the zip: as many bytes as it had when its folder was read.
+    /// Adds the content of the file that was started in the zip, up to the length from when its folder was read.
     fn add_content(
         &mut self,
         name: &str,
@@ -138,7 +138,7 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
             self.packed += read as u64;
         }
         let oddity = if content.limit() > 0 {
-            // The digest has the length already.
+            // The digest already contains the length.
             self.digest = before;
             self.zip
                 .abort_file()
@@ -172,8 +172,7 @@ impl<G: FnMut(u64, u64) -> bool> Packer<G> {
     }
 }
 
-/// Opens a file to be packed. Its path was resolved, but a process may have put anything in its place since, and in that
-/// of its folders.
+/// Opens a file to pack it. Its path was resolved earlier, but a process may have replaced the file or its folders since.
 fn open(name: &str, path: &Path) -> Result<File, ArtifactError> {
     let failed = |source| unreadable(name, path, source);
     let file = open_without_links(path, OFlags::RDONLY).map_err(failed)?;

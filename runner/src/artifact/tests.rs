@@ -23,7 +23,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// What is packed while `meanwhile` happens after each look at a folder.
+/// The packed files, with a call of `meanwhile` after each read of a folder.
 fn pack_while(
     folder: &Path,
     paths: &[&str],
@@ -41,13 +41,13 @@ fn pack_while(
     Ok((bytes, packed))
 }
 
-/// The zip and the digest of what is packed without exception.
+/// The zip and the digest, if no file is left out.
 fn pack_paths(folder: &Path, paths: &[&str]) -> Result<(Vec<u8>, String), ArtifactError> {
     let (bytes, packed) = pack_while(folder, paths, true, || {})?;
     Ok((bytes, packed.content_digest))
 }
 
-/// What was left out, as the log has it.
+/// The files that were left out, as in the log.
 fn left_out(packed: &Packed) -> Vec<String> {
     let files = packed.left_out.files.iter();
     files
@@ -181,7 +181,7 @@ fn links_are_followed_inside_and_refused_outside() {
     assert!(refusal(folder.path(), "way/secret").contains("link out of"));
     fs::remove_file(at("way")).unwrap();
 
-    // Two links that lead to each other's folders.
+    // Two links that each lead to the folder of the other link.
     for [link, target] in [["links/a/b", "../b"], ["links/b/a", "../a"]] {
         fs::create_dir_all(at(link).parent().unwrap()).unwrap();
         symlink(target, at(link)).unwrap();
@@ -189,12 +189,12 @@ fn links_are_followed_inside_and_refused_outside() {
     assert!(refusal(folder.path(), "links").contains("folders deep"));
 }
 
-/// Makes one of each kind of file that cannot be packed.
+/// Makes a file of each kind that cannot be packed.
 fn make_odd_files(folder: &Path) {
     symlink("nowhere", folder.join("broken")).unwrap();
     symlink("circle", folder.join("circle")).unwrap();
     make_pipe(&folder.join("pipe"));
-    // Its file stays.
+    // The file of the socket remains.
     drop(UnixListener::bind(folder.join("socket")).unwrap());
     fs::write(folder.join(OsStr::from_bytes(b"caf\xe9")), "page").unwrap();
 }
@@ -260,7 +260,7 @@ fn an_odd_file_fails_a_strict_artifact_and_one_that_names_it() {
         assert_eq!(refusal(folder.path(), "glob:d/*"), message);
         fs::remove_file(inside).unwrap();
     }
-    // A pattern that stands for nothing else stands for nothing.
+    // A pattern that matches only files that are left out matches nothing.
     fs::remove_file(folder.path().join("d/a")).unwrap();
     symlink("nowhere", folder.path().join("d/broken")).unwrap();
     let nothing = pack_while(folder.path(), &["glob:d/*"], false, || {});
@@ -324,7 +324,7 @@ fn what_changes_while_it_is_packed_is_cut_or_left_out() {
             "d/shrinks became shorter while it was packed",
         ]
     );
-    // The digest is that of what is there.
+    // The digest covers only the packed content.
     let same = pack_paths(tree(&files).path(), &["d"]).unwrap();
     assert_eq!(packed.content_digest, same.1);
 }
@@ -451,7 +451,7 @@ fn a_pattern_never_leaves_the_folder() {
     let outside = tree(&[("secret.txt", "s")]);
     let folder = tree(&[("out/a.txt", "a"), ("real/b.txt", "b")]);
     let at = |name: &str| folder.path().join(name);
-    // Links to folders are not looked into, wherever they lead.
+    // Links to folders are not searched, even if they lead inside.
     symlink(outside.path(), at("out/way")).unwrap();
     symlink("../real", at("out/inside")).unwrap();
     symlink("..", at("out/circle")).unwrap();
@@ -459,7 +459,7 @@ fn a_pattern_never_leaves_the_folder() {
     assert_eq!(names(&found.0), ["out/a.txt"]);
     assert!(refusal(folder.path(), "glob:out/way/*").contains("matches no file"));
     assert!(refusal(folder.path(), "glob:out/way/../*").contains("inside the job's folder"));
-    // A link to a file inside is that file; one that leads out fails.
+    // A link to a file inside is packed as that file. A link to a file outside fails.
     symlink("../real/b.txt", at("out/b.txt")).unwrap();
     let found = pack_paths(folder.path(), &["glob:out/*.txt"]).unwrap();
     assert_eq!(names(&found.0), ["out/a.txt", "out/b.txt"]);

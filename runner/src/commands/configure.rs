@@ -96,7 +96,8 @@ impl Configure {
             .or_else(|| Some(before?.workdir.clone()))
             .unwrap_or_else(|| folder.join("work"));
         let ca_file = self.ca_file.or_else(|| before?.ca_file.clone());
-        // Made now, so that an error shows before the token is used up. After a failure the inner folder is removed first.
+        // Make the folders now, so that an error appears before the token is consumed. After a failure the inner folder is
+        // removed first.
         let new_folder = make_folder(&folder)?;
         let new_workdir = make_folder(&workdir)?;
         let asked = RegisteredAs {
@@ -155,7 +156,7 @@ fn make_folder(path: &Path) -> Result<NewFolders, Failure> {
     NewFolders::make(path).map_err(|source| unusable(path, source))
 }
 
-/// The folder independent of where the runner starts.
+/// Makes the path of the folder absolute.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     path.canonicalize().map_err(|source| unusable(path, source))
 }

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 
 use crate::workdir::make_private_folder;
 
-/// Folders that were made. Dropping the value removes the empty ones.
+/// Folders that were made. Dropping the value removes those that are still empty.
 #[derive(Debug)]
 pub(super) struct NewFolders {
-    /// The deepest first.
+    /// The made folders, deepest first.
     made: Vec<PathBuf>,
 }
 
 impl NewFolders {
-    /// Makes a folder, and those above it, that only this user can enter.
+    /// Makes a folder and its missing parents. Only this user can enter them.
     pub(super) fn make(path: &Path) -> io::Result<Self> {
         let missing = path
             .ancestors()
             .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        // Exists before the first folder is made, so that a failure halfway is cleaned up too.
+        // Exists before the first folder is made, so that a partial failure is also cleaned up.
         let folders = Self {
             made: missing.map(Path::to_owned).collect(),
         };
@@ -34,7 +34,7 @@ impl NewFolders {
 impl Drop for NewFolders {
     fn drop(&mut self) {
         for folder in &self.made {
-            // A folder with content stays, and so do those above it.
+            // A folder with content stays, and so do its parents.
             if std::fs::remove_dir(folder).is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Why a session ended by itself.
+//! Why a session ended without a signal.
 
 use std::io;
 
@@ -23,7 +23,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether the daemon has lost the jobs: it knows no such runner, or none with this token any more.
+    /// Whether the daemon has lost the jobs: it does not know the runner, or no longer accepts its token.
     pub(super) fn has_lost_jobs(&self) -> bool {
         match self {
             Self::Unknown { source, .. } => source

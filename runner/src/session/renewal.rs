@@ -11,8 +11,8 @@ use crate::configuration::{Configuration, ConfigurationError};
 pub(super) type Saved = Result<Result<Configuration, ConfigurationError>, JoinError>;
 
 impl Session {
-    /// Stores a token and then uses it, so that a restart never begins with an older one. If it cannot be stored, the old
-    /// token stays in use, and the daemon offers a new one again.
+    /// Stores a token before using it, so that a restart never begins with an older token. If storing fails, the old token stays
+    /// in use, and the daemon offers a new token again.
     pub(super) fn renew(&mut self, token: Secret) {
         if !self.saving.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Rests: while this machine cannot set up jobs, the runner asks for none.
+//! Rests: while this machine cannot set up jobs, the runner polls for none.
 
 use std::io;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use tokio::time::{Instant, sleep};
 use crate::limits;
 use crate::worker::Shared;
 
-/// The current rest, if there is one, and the earlier ones.
+/// The current rest, if there is one, and data about earlier rests.
 pub(super) struct Rests {
-    /// Has a task during a rest; the task ends when a try has succeeded.
+    /// Contains a task during a rest. The task ends when a check has succeeded.
     resting: JoinSet<()>,
     backoff: Backoff,
     /// When the newest rest began.
@@ -34,15 +34,15 @@ impl Rests {
         !self.resting.is_empty()
     }
 
-    /// Waits for the end of the rest; without a rest, waits for ever.
+    /// Waits for the end of the rest. Without a rest, waits forever.
     pub(super) async fn end(&mut self) {
         if self.resting.join_next().await.is_none() {
             std::future::pending().await
         }
     }
 
-    /// After jobs could be set up for as long as the longest rest, the next rest is short again. One job may have fitted
-    /// where others do not.
+    /// If jobs could be set up for as long as the longest rest, the next rest is short again. A single success is not enough: one
+    /// job may fit where others do not.
     pub(super) fn job_done(&mut self) {
         if self
             .began
@@ -52,7 +52,7 @@ impl Rests {
         }
     }
 
-    /// Begins a rest, which lasts until a job could be set up. Returns false if there is one already.
+    /// Begins a rest, which lasts until a job could be set up. Returns false during a rest.
     pub(super) fn begin(
         &mut self,
         error: &io::Error,

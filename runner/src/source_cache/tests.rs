@@ -15,7 +15,7 @@ fn key(number: usize, paths: &[&str]) -> Key {
     Key::of(&checkout).unwrap()
 }
 
-/// Of each tar.
+/// The length of each tar.
 const BYTES: usize = 2_000;
 
 async fn get<'c>(cache: &'c SourceCache, key: &Key, downloads: &Cell<usize>) -> InUse<'c> {

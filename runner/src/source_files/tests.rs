@@ -5,13 +5,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// An entry of a tar: its type, its path as it is, and its content or target.
+/// An entry of a tar: its type, its exact path, and its content or target.
 type Given<'a> = (EntryType, &'a str, &'a str);
 
 const FILE: EntryType = EntryType::Regular;
 const LINK: EntryType = EntryType::Symlink;
 
-/// A tar of these entries, whatever they say.
+/// A tar of these entries, even if they are invalid.
 fn tar_of(entries: &[Given<'_>]) -> File {
     let mut builder = Builder::new(tempfile::tempfile().unwrap());
     for (kind, path, content) in entries {
@@ -39,7 +39,7 @@ fn written(folder: &TempDir, entries: &[Given<'_>]) -> Result<Written, SourceErr
     write(tar, digest, &folder.path().join(FOLDER), || false)
 }
 
-/// The digest of a tar, which is read from its start.
+/// The digest of a tar. Reads it from its start.
 fn digest_of(mut tar: &File) -> Digest {
     let mut content = Vec::new();
     tar.rewind().unwrap();

@@ -1,5 +1,5 @@
-//! What a runner and a supervisor say to each other over a socket. A request is its kind, the length of what follows, and
-//! that. The outputs of a step come with its request, as open files. Replies have a fixed length.
+//! The messages between a runner and a supervisor over a socket. A request has its kind, the length of the rest, and the rest.
+//! The outputs of a step come with its request, as open files. Replies have a fixed length.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -28,11 +28,11 @@ pub(crate) struct Invocation<'a> {
 pub(super) enum Request {
     Start(Start),
     Stop,
-    /// End everything that the steps have left; SIGKILL comes after so long.
+    /// End all processes that the steps have left. SIGKILL follows after this time.
     Clear(Duration),
 }
 
-/// An [`Invocation`] that has arrived.
+/// A received [`Invocation`].
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) program: PathBuf,
@@ -47,14 +47,14 @@ pub(super) struct Start {
 pub(super) enum Reply {
     /// From now on, the step may have run.
     Begun,
-    /// The step cannot start, for this error of the kernel.
+    /// The step cannot start because of this kernel error.
     NotStarted(i32),
     Exited(Exit),
-    /// The group of the step is gone. Something else of the job may be left.
+    /// The group of the step is gone. Other processes of the job may be left.
     StepGone {
         is_empty: bool,
     },
-    /// Everything is gone, after so many processes were signalled; or not everything can be ended.
+    /// All processes have ended, after this many were signalled; or some cannot be ended.
     Cleared {
         is_empty: bool,
         ended: i32,
@@ -73,7 +73,7 @@ const CLEAR: u8 = 3;
 
 const HEAD: usize = 5;
 
-/// Bytes received at once: more than most requests have.
+/// Bytes received at once. Most requests are shorter.
 const PIECE: usize = 16 * 1024;
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Asking {
         request.extend_from_slice(body);
         let mut sent = 0;
         while sent < request.len() {
-            // The files go with the first byte.
+            // The files are sent with the first byte.
             let files = if sent == 0 { files } else { &[] };
             let send = || send_once(&self.0, &request[sent..], files);
             sent += self.0.async_io(Interest::WRITABLE, send).await?;
@@ -121,7 +121,7 @@ impl Asking {
         Ok(())
     }
 
-    /// The next reply. An error says that the supervisor is gone.
+    /// The next reply. An error means that the supervisor is gone.
     pub(super) async fn reply(&mut self) -> io::Result<Reply> {
         let mut bytes = [0; Reply::BYTES];
         self.0.read_exact(&mut bytes).await?;
@@ -164,7 +164,7 @@ impl Answering {
         }
     }
 
-    /// The next request. An error says that the runner is gone. Dropping the future loses nothing.
+    /// The next request. An error means that the runner is gone. Dropping the future loses nothing.
     pub(super) async fn request(&mut self) -> io::Result<Request> {
         loop {
             if let Some(request) = self.next_received()? {

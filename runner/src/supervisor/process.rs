@@ -1,6 +1,5 @@
-//! The supervisor itself: a process with one thread. It starts the steps of a job, one after the other, and is the parent of
-//! all that they leave, whatever that does to its group, session or environment. It ends with the runner, and by itself
-//! when it was idle for long.
+//! The supervisor itself: a process with one thread. It starts the steps of a job, one after the other, and is the parent of all
+//! their processes, even if they change their group, session or environment. It ends with the runner, or after a long idle time.
 
 #![expect(clippy::disallowed_methods, reason = "the home of starting a step")]
 
@@ -30,11 +29,10 @@ pub(super) const ARGUMENT: &str = "supervise-steps";
 
 const NAME: &std::ffi::CStr = c"everscan-steps";
 
-/// Signals that show a defect of the program itself. The others must not end it: they are meant for steps, or come from
-/// them.
+/// Signals that show a defect of the program itself. Other signals must not end it: they are meant for steps or come from steps.
 const DEFECTS: [Number; 4] = [Number::ABORT, Number::BUS, Number::SYS, Number::TRAP];
 
-/// Supervises steps, if these are the arguments of a supervisor. It must be called before anything else.
+/// Supervises steps, if the arguments are those of a supervisor. Must be called before anything else.
 pub(crate) fn supervise(arguments: &[OsString]) -> Option<ExitCode> {
     let [_, first, grace, idle] = arguments else {
         return None;
@@ -44,12 +42,12 @@ pub(crate) fn supervise(arguments: &[OsString]) -> Option<ExitCode> {
     }
     let time = |text: &OsString| Some(Duration::from_millis(text.to_str()?.parse().ok()?));
     let done = run(time(grace)?, time(idle)?);
-    // Nobody reads a message.
+    // Nobody reads a message, so return only the exit code.
     Some(done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }
 
 fn run(grace: Duration, idle: Duration) -> io::Result<()> {
-    // Nothing of a step has a terminal, and Ctrl-C reaches the runner alone.
+    // Steps have no terminal, and Ctrl-C reaches only the runner.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     chdir("/")?;
@@ -64,7 +62,7 @@ fn run(grace: Duration, idle: Duration) -> io::Result<()> {
             child_ended: signal(SignalKind::child())?,
             grace,
         };
-        // It was idle, or the runner is gone.
+        // The supervisor was idle, or the runner is gone.
         let _ended = supervisor.serve(idle).await;
         end_all(grace).await;
         Ok(())
@@ -75,7 +73,7 @@ fn run(grace: Duration, idle: Duration) -> io::Result<()> {
 fn handle_signals() {
     for number in 1..=64 {
         if !DEFECTS.map(Number::as_raw).contains(&number) {
-            // An error: the kernel or the C library keeps the signal for itself, or it shows a defect.
+            // An error means that the kernel or the C library reserves the signal.
             let _unhandled = signal(SignalKind::from_raw(number));
         }
     }
@@ -88,7 +86,7 @@ struct Supervisor {
 }
 
 impl Supervisor {
-    /// Serves the runner until it is gone, or has had no job for long.
+    /// Serves the runner until it is gone, or has had no job for a long time.
     async fn serve(&mut self, idle: Duration) -> io::Result<()> {
         loop {
             let request = if wait_for_ended(None).is_empty {
@@ -110,7 +108,7 @@ impl Supervisor {
         }
     }
 
-    /// The next request. Meanwhile it waits for what steps have left.
+    /// The next request. While it waits, it reaps processes that steps have left.
     async fn request(&mut self) -> io::Result<Request> {
         loop {
             tokio::select! {
@@ -123,7 +121,7 @@ impl Supervisor {
     }
 
     async fn run(&mut self, start: Start) -> io::Result<()> {
-        // Said before the start: the step may kill this process at once.
+        // Report this before the start, because the step may kill this process at once.
         self.runner.reply(&[Reply::Begun]).await?;
         let step = match spawn(start) {
             Ok(step) => step,
@@ -139,7 +137,7 @@ impl Supervisor {
             }
             tokio::select! {
                 _ = self.child_ended.recv() => {}
-                // Only a stop can come while a step runs.
+                // While a step runs, only a stop can arrive.
                 request = self.runner.request() => {
                     request?;
                     break ended;
@@ -171,7 +169,7 @@ impl Supervisor {
         loop {
             tokio::select! {
                 _ = &mut ending => return Ok(()),
-                // The step was stopped when it had just ended; or the runner is gone.
+                // The step ended just before the stop arrived, or the runner is gone.
                 request = self.runner.request() => {
                     request?;
                 }
@@ -220,7 +218,7 @@ fn wait_for_ended(step: Option<Pid>) -> Ended {
     }
 }
 
-/// Ends everything. Returns whether nothing is left, and how many processes were signalled.
+/// Ends all processes. Returns whether all have ended, and how many were signalled.
 async fn end_all(grace: Duration) -> (bool, usize) {
     let find = || (!wait_for_ended(None).is_empty).then(|| processes::descendants(|_| true));
     let ended = processes::end(find, Instant::now() + grace).await;

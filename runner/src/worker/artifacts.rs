@@ -1,4 +1,4 @@
-//! What a job keeps: its artifacts are packed and uploaded after its steps.
+//! The artifacts of a job, which are packed and uploaded after its steps.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::stop::{Stop, Uploads};
 use crate::workdir;
 
 impl Worker<'_> {
-    /// Uploads the artifacts that are wanted after such steps. If a step has failed the job (not `ok`), an artifact that
-    /// cannot be stored is a line in the log.
+    /// Uploads the artifacts whose `upload_on` includes this result of the steps. If a step has failed the job (not `ok`), a
+    /// failed artifact is only a line in the log.
     pub(super) async fn store_artifacts(
         &self,
         ok: bool,
@@ -35,14 +35,14 @@ impl Worker<'_> {
                 stored.insert(artifact.name.as_str());
                 continue;
             };
-            // All steps are done and show no stop, so the stop must be the job's failure.
+            // All steps have ended without a stop, so the stop must be the job's failure.
             if let Some(failure) = self.link.stop.reason().as_ref().and_then(failure_of) {
                 if failure != JobFailure::TimedOut {
                     return Err(failure);
                 }
                 self.report(Stop::DeadlinePassed.explanation());
                 self.store_late_artifacts(&stored, folder, evaluation).await;
-                // What a step did before says more.
+                // An earlier failure of a step is more useful.
                 return if ok { Err(failure) } else { Ok(()) };
             }
             let message = format!("artifact {}: {message}", artifact.name);
@@ -57,8 +57,8 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Uploads the artifacts of a job that has timed out: those that are wanted after a failure and not stored yet. One that
-    /// cannot be stored in time is a line in the log.
+    /// Uploads the remaining artifacts of a job that has timed out, if they are wanted after a failure. An artifact that cannot
+    /// be stored in time is only a line in the log.
     pub(super) async fn store_late_artifacts(
         &self,
         stored: &BTreeSet<&str>,
@@ -84,7 +84,7 @@ impl Worker<'_> {
         self.link.stop.cleaned_up();
     }
 
-    /// Uploads an artifact, unless that has to end, or it is not wanted after such steps.
+    /// Uploads an artifact, unless uploads must end, or the artifact is not wanted after this result of the steps.
     async fn store_artifact(
         &self,
         artifact: &ScanArtifact,
@@ -157,7 +157,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Keeps what the record of the job is to say.
+    /// Records the files that the job's record must list.
     fn note_left_out(&self, artifact: &ScanArtifact, mut left_out: LeftOut) {
         let Ok(masker) = &self.masker else {
             return;
@@ -193,7 +193,7 @@ impl Worker<'_> {
         let mut progress = self.progress(artifact, ArtifactPhase::Packing);
         let packing = spawn_blocking(move || {
             let file = workdir::make_private_file(&zip).map_err(ArtifactError::Write)?;
-            // The open file is enough. Without a name it goes when the process ends.
+            // The open file is enough. Without a name, it is removed when the process ends.
             std::fs::remove_file(&zip).map_err(ArtifactError::Write)?;
             pack(&folder, &paths, strict, file, |bytes, of| {
                 moved.heard();
@@ -208,7 +208,7 @@ impl Worker<'_> {
     }
 }
 
-/// What is not in an artifact, as lines of the log.
+/// The files that an artifact leaves out, as lines of the log.
 fn describe_left_out(artifact: &str, left_out: &LeftOut) -> String {
     let files = left_out.files.iter();
     let mut lines: Vec<_> = files

@@ -9,8 +9,8 @@ use wire::Assignment;
 use crate::link::Link;
 use crate::stop::Stop;
 
-/// The deadlines of a job, on the monotonic clock. They are converted once, at the start. Later changes of a wall clock
-/// have no effect, nor does a difference between the clocks of the daemon and of this machine.
+/// The deadlines of a job, on the monotonic clock. They are converted once, at the start. Later changes of a wall clock have no
+/// effect, and neither has a difference between the clocks of the daemon and this machine.
 #[derive(Clone, Copy)]
 pub(super) struct Deadlines {
     /// The timeout of the scan.
@@ -33,8 +33,8 @@ impl Deadlines {
     }
 }
 
-/// Stops the job at a deadline, or when a job that may be retried has lost contact with the daemon. A job that has timed
-/// out may still clean up until the session expires.
+/// Stops the job at a deadline, or when a job that may be retried has lost contact with the daemon. A job that has timed out may
+/// still clean up until the session expires.
 pub(super) async fn watch(link: Link, deadlines: Deadlines, needs_contact: bool) {
     let timed_out = async {
         if let Some(deadline) = deadlines.scan {

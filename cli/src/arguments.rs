@@ -1,4 +1,4 @@
-//! The command line. A flag wins over the environment. Every long flag has its name there.
+//! The command line. A flag wins over the environment. Every long flag has an environment variable.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How an evaluated expression is shown: its parts with their values, and the scans and jobs that they read.
+//! Shows an evaluated expression: its parts with their values, and the scans and jobs that they read.
 
 use serde_json::Value;
 use wire::{Clause, ScanRead};
@@ -22,7 +22,7 @@ pub(crate) fn of_explanation(explanation: Explanation) -> Clause {
         Ok(_) => (None, Some(Error::NoJson.to_string())),
         Err(error) => (None, Some(error.to_string())),
     };
-    // Ids rise with time.
+    // Ids increase with time.
     let jobs = jobs
         .into_iter()
         .map(|(scan, jobs)| (scan, jobs.into_iter().rev().collect()));
@@ -43,7 +43,7 @@ pub(crate) fn of_explanation(explanation: Explanation) -> Clause {
     }
 }
 
-/// What an expression reads of a scan's history.
+/// The facts about a scan's history that an expression reads.
 pub(crate) fn scan_read(history: ScanHistory) -> ScanRead {
     ScanRead {
         size: history.size,
@@ -78,7 +78,7 @@ fn jobs_read(clause: &Clause) -> String {
     let named = named.join(", ");
     match (named.is_empty(), more) {
         (true, 0) => String::new(),
-        // The record had no room for ids: earlier parts used it up.
+        // The record had no room for these ids, because earlier parts used it up.
         (true, 1) => ", read 1 job".to_owned(),
         (true, jobs) => format!(", read {jobs} jobs"),
         (false, 0) => format!(", read {named}"),

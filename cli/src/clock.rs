@@ -1,5 +1,5 @@
-//! The wall clock, and how people write times and durations. No other file reads the clock: the daemon's answers bring
-//! their own times.
+//! The wall clock, and the notation of times and durations for people. No other file reads the clock: the daemon's answers
+//! contain their own times.
 
 #![expect(
     clippy::disallowed_methods,
@@ -19,7 +19,7 @@ pub(crate) fn moment(text: &str) -> Result<DateTime<Utc>, String> {
         .map_err(|_| "write a date, a time and a zone, as in 2026-11-21T10:00:00Z".to_owned())
 }
 
-/// Reads a time with its zone, or a duration, which is that long ago.
+/// Reads a time with its zone, or a duration before now.
 pub(crate) fn moment_or_age(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(moment) = moment(text) {
         return Ok(moment);
@@ -32,7 +32,7 @@ pub(crate) fn moment_or_age(text: &str) -> Result<DateTime<Utc>, String> {
     })
 }
 
-/// Reads a duration in the form of workflow files. The error is a sentence for the person who wrote it.
+/// Reads a duration in the form of workflow files. The error is a sentence for the user.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     let duration =
         workflow::parse_duration(text).map_err(|error| format!("{error}; {}", error.hint()))?;

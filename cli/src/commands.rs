@@ -99,13 +99,13 @@ impl Command {
     }
 }
 
-/// Which page of a list to show.
+/// The page of a list to show.
 #[derive(Debug, Args)]
 struct PageFlags {
     /// List at most this many
     #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: u32,
-    /// Go on where an earlier list ended
+    /// Continue where an earlier list ended
     #[arg(long, env = "SERVICE_CURSOR")]
     cursor: Option<String>,
 }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::reading::read_text;
 
-/// The origin of the token. It is never an argument, because other users of the machine can read those.
+/// The origin of the token. The token is never an argument, because other users of the machine can read arguments.
 #[derive(Debug)]
 pub(crate) enum TokenSource {
     /// Requests are sent without a token.

@@ -22,7 +22,7 @@ pub(crate) enum Error {
     Runtime { source: io::Error },
     #[error("cannot read {}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    /// An input that cannot be read. Its exit code differs from that of a wrong input.
+    /// An unreadable input. Its exit code differs from the code for an invalid input.
     #[error(transparent)]
     Unreadable(Box<Error>),
     #[error("cannot write {}", path.display())]
@@ -32,7 +32,7 @@ pub(crate) enum Error {
     #[error("{} is not UTF-8 text", path.display())]
     NotText {
         path: PathBuf,
-        /// The text, with a mark for each byte that belongs to no character.
+        /// The text, with a mark for each byte that is not part of a character.
         shown: String,
         source: workflow::NotUtf8,
     },
@@ -41,7 +41,7 @@ pub(crate) enum Error {
         format: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A text in the workflow language is wrong. The excerpts show the places.
+    /// A text in the workflow language is invalid. The excerpts show the places.
     #[error("{}", excerpts.trim_end())]
     Refused { excerpts: String },
     #[error("{} is not the context of an expression", path.display())]
@@ -78,7 +78,7 @@ pub(crate) enum Error {
     NotCompared { artifact: String, why: String },
     #[error("{artifact} has no file {file:?}")]
     NoFile { artifact: String, file: String },
-    /// No expression of the job's scan asks what is new, so its context does not say it.
+    /// No expression of the job's scan calls `has_news()`, so its context has no data about news.
     #[error(
         "no expression of the job's scan asks for news of the scan {scan}, so the job does not know what is new"
     )]
@@ -228,7 +228,7 @@ impl Error {
         }
     }
 
-    /// The innermost cause. The layers in between belong to libraries.
+    /// The innermost cause. The layers around it belong to libraries.
     fn cause(&self) -> Option<String> {
         let mut cause = self.source()?;
         while let Some(deeper) = cause.source() {
@@ -244,7 +244,7 @@ impl Error {
         }
     }
 
-    /// Whether the reader of the output is gone. It has what it wanted, as in `everscan job logs | head`.
+    /// Whether the reader of the output has closed it, as in `everscan job logs | head`. This is no failure.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output { source } if source.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -6,19 +6,19 @@ use wire::JobState;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It succeeded; if it waited for a job, the job succeeded.
+    /// The command succeeded, and so did the job that it waited for.
     Succeeded,
-    /// It failed, or the job failed.
+    /// The command or the job failed.
     Failed,
     /// The command line was wrong.
     Usage,
-    /// There is news, and the exit code was asked to say so.
+    /// There is news, and a flag asked for this exit code.
     News,
     /// The job was cancelled.
     Cancelled,
     /// The job never ran.
     Skipped,
-    /// The job was not over in time.
+    /// The job did not end in time.
     WaitTimedOut,
     /// Ctrl-C ended it.
     Interrupted,
@@ -64,13 +64,13 @@ impl Exit {
             Self::Cancelled => 4,
             Self::Skipped => 5,
             Self::WaitTimedOut => 6,
-            // What shells report for a program that SIGINT ended.
+            // Shells report this code for a program that SIGINT ended.
             Self::Interrupted => 130,
         }
     }
 
-    /// The exit of a command that waited for a job. A job that is not over has timed out, because commands only stop
-    /// waiting early on a timeout.
+    /// The exit code of a command that waited for a job. An unfinished job has timed out, because commands stop waiting early
+    /// only on a timeout.
     pub(crate) const fn of_job(state: JobState) -> Self {
         match state {
             JobState::Succeeded => Self::Succeeded,

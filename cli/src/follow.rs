@@ -27,7 +27,7 @@ pub(crate) async fn read(
     Ok(())
 }
 
-/// Prints the log line by line until the job is over, and then the logs of the jobs that retry it. Returns the last job.
+/// Prints the log line by line until the job ends, and then the logs of the jobs that retry it. Returns the last job.
 pub(crate) async fn follow(
     session: &mut Session<'_>,
     client: &Client,
@@ -48,7 +48,7 @@ pub(crate) async fn follow(
     Ok(current)
 }
 
-/// Prints the log line by line until the job is over, and returns the job.
+/// Prints the log line by line until the job ends, and returns the job.
 async fn follow_one(
     session: &mut Session<'_>,
     client: &Client,
@@ -62,7 +62,7 @@ async fn follow_one(
     loop {
         let begun = Instant::now();
         let log = client.logs(job, query);
-        // The daemon was there a moment ago. If it restarts now, wait for it.
+        // The daemon answered a moment ago. If it restarts now, wait for it.
         let mut log = if was_reached { log.patiently() } else { log };
         while let Some(record) = why
             .run(log.next_record(), |text| session.report(text))
@@ -76,7 +76,7 @@ async fn follow_one(
         // The stream may have ended because the daemon stops. Wait for its restart, as `job wait` does.
         let current = client.job_patiently(job).await?;
         if current.state.is_terminal() {
-            // The job may have gone on and ended after the stream broke off.
+            // The job may have continued and ended after the stream broke off.
             if query.from < current.log.records {
                 query.follow = false;
                 let mut rest = client.logs(job, query).patiently();
@@ -87,7 +87,7 @@ async fn follow_one(
             return Ok(current);
         }
         why.renew(current.waiting.as_ref(), |text| session.report(text));
-        // A daemon that stopped has ended the stream before the job.
+        // A stopping daemon ended the stream before the job ended.
         sleep_until(begun + limits::ASK_AGAIN).await;
     }
 }

@@ -33,13 +33,13 @@ impl Format {
         }
     }
 
-    /// Shows one value of a stream on its own line. Returns `None` for the form for people, which the caller makes.
+    /// Shows one value of a stream on its own line. Returns `None` for the form for people, which the caller writes.
     pub(crate) fn item<T: Serialize>(self, value: &T) -> Result<Option<String>, Error> {
         let json = || serde_json::to_string(value).map_err(failed("JSON"));
         match self {
             Self::Table => Ok(None),
             Self::Json => json().map(Some),
-            // A sequence whose items are in YAML's JSON form is one document, however long it grows.
+            // A sequence of items in JSON form is one YAML document, even while it grows.
             Self::Yaml => Ok(Some(format!("- {}", json()?))),
         }
     }

@@ -1,4 +1,4 @@
-//! Asks a person for a secret. The input does not show.
+//! Asks a person for a secret without showing the input.
 
 use std::io::{self, IsTerminal, Stdin};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<Strin
     let failed = Error::reading(Path::new("standard input"));
     let silence = Silence::begin().map_err(failed)?;
     terminal.print_replaceable(question);
-    // Nobody waits for this thread, so an interrupted command ends at once.
+    // Nothing waits for this thread, so an interrupted command ends at once.
     let (typed, line) = oneshot::channel();
     thread::spawn(move || {
         let mut line = String::new();
@@ -32,7 +32,7 @@ pub(crate) async fn ask(terminal: &mut Terminal, question: &str) -> Result<Strin
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()));
     drop(silence);
-    // The line end of the input also ended the question's line.
+    // The hidden line end of the input did not end the line of the question.
     terminal.report("");
     Ok(without_line_end(line.map_err(failed)?))
 }
@@ -57,7 +57,7 @@ impl Silence {
 
 impl Drop for Silence {
     fn drop(&mut self) {
-        // A terminal that is gone needs no restoring.
+        // Ignore a failure: the terminal may be gone.
         let _ = tcsetattr(&self.stdin, OptionalActions::Flush, &self.before);
     }
 }

@@ -1,7 +1,7 @@
-//! `everscan`, the user's command. It asks the daemon over HTTP, and works on the language offline.
+//! `everscan`, the command for users. It sends requests to the daemon over HTTP, and checks workflow files offline.
 //!
-//! Data goes to standard output, messages to standard error, and the exit code says how the command ended. All
-//! knowledge of a daemon comes through `client`; this package never reads the state folder.
+//! Data goes to standard output, messages to standard error, and the exit code shows how the command ended. It reaches a daemon
+//! only through `client`, and never reads the state folder.
 
 #![cfg_attr(
     test,
@@ -49,7 +49,7 @@ use terminal::Terminal;
 pub use table::Table;
 pub use untrusted::clean;
 
-/// Runs the command in `args`, of which the first is the program's name, with this process's output and environment.
+/// Runs the command in `args`, which begins with the program's name, with this process's output and environment.
 pub fn main(args: Vec<OsString>) -> ExitCode {
     let mut terminal = Terminal::of_this_process();
     let exit = match run(args, &mut terminal) {
@@ -100,7 +100,7 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
     runtime.block_on(async {
         tokio::select! {
             exit = command.run(&mut session) => exit,
-            // Dropping the command ends it and cleans up what it had open.
+            // Dropping the command ends it and closes everything that it had open.
             signal = tokio::signal::ctrl_c() => match signal {
                 Ok(()) => Ok(Exit::Interrupted),
                 Err(source) => Err(Error::Runtime { source }),

@@ -5,43 +5,42 @@ use std::time::Duration;
 /// Bytes of a token file. A token has well under a hundred.
 pub(crate) const TOKEN_FILE: u64 = 4 * 1024;
 
-/// Bytes of a file with an input's value: 65,535 characters of four bytes, the most that a dispatch takes.
+/// Bytes of a file with an input's value: 65,535 characters of four bytes, the maximum of a dispatch.
 pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
 
-/// Bytes of a file with the value of a var or secret: 64 KiB, the most that the daemon takes, and a line end.
+/// Bytes of a file with the value of a var or secret: 64 KiB, the maximum of the daemon, and a line end.
 pub(crate) const VALUE_FILE: u64 = 64 * 1024 + 2;
 
 /// Unpacked bytes that any artifact may have. No artifact of a normal job is larger, and a disk has room for it.
 pub(crate) const UNPACKED: u64 = 1024 * 1024 * 1024;
 
-/// How many times its zip's size an artifact may have unpacked. Text shrinks by 10 to 20, a zip made to fill a disk by
+/// How many times larger than its zip an unpacked artifact may be. Text shrinks by 10 to 20; a zip made to fill a disk shrinks by
 /// 1,000.
 pub(crate) const UNPACKED_TIMES: u64 = 100;
 
 /// Entries of a zip. A folder of dependencies has 100,000; a zip made to use up a disk's inodes has more.
 pub(crate) const UNPACKED_ENTRIES: usize = 1_000_000;
 
-/// Different lines of one file, old and new together, that are compared: their digests take up to 75 MB. The largest lists
-/// of hosts have about a million.
+/// Different lines of one file, old and new together, that are compared: their digests take up to 75 MB. The largest lists of
+/// hosts have about a million lines.
 pub(crate) const LINES: usize = 3_500_000;
 
-/// Bytes of a line that is compared, which is in memory as a whole. Lists and JSON lines have less.
+/// Bytes of a compared line, which is in memory as a whole. Lists and JSON lines are shorter.
 pub(crate) const LINE: usize = 1024 * 1024;
 
 /// Secrets with at least this many characters seldom occur in other text. Shorter ones are accepted with a warning.
 pub(crate) const SECRET_CHARS: usize = 8;
 
-/// Matches that one request for a search brings: the most that the daemon gives, because each page reads the whole log.
+/// Matches in one answer to a search: the maximum of the daemon, because each page reads the whole log.
 pub(crate) const MATCHES: u32 = 10_000;
 
-/// Files of an artifact that one request brings: the most that the daemon gives, because each page reads the directory of
-/// the zip.
+/// Files of an artifact in one answer: the maximum of the daemon, because each page reads the directory of the zip.
 pub(crate) const ENTRIES: u32 = 10_000;
 
-/// Least time between two questions whether a job is over. It matters only if a daemon does not hold its answer.
+/// Least time between two requests for an unfinished job. It matters only if a daemon does not hold its answer.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How long a person waits for a job to begin before learning the reason: longer than a free runner needs.
+/// How long a person waits for a job to start before the command prints the reason: longer than a free runner needs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Time between two updates of a progress line. Faster updates would only flicker.
@@ -50,7 +49,7 @@ pub(crate) const PROGRESS: Duration = Duration::from_millis(200);
 /// Bytes of a workflow file: the language's own bound. It also keeps a wrong path, such as a disk image, out of memory.
 pub(crate) const WORKFLOW_FILE: u64 = workflow::limits::FILE_BYTES as u64;
 
-/// Bytes of a file with the context of an expression. A frozen context has at most 64 KiB; one written by hand may be
+/// Bytes of a file with the context of an expression. A frozen context has at most 64 KiB; a context written by hand may be
 /// longer.
 pub(crate) const CONTEXT_FILE: u64 = 1024 * 1024;
 

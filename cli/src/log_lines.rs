@@ -1,4 +1,4 @@
-//! How the lines of a log are printed.
+//! Prints the lines of a log.
 
 use wire::{LogRecord, LogText, OVERWRITTEN};
 
@@ -8,7 +8,7 @@ use crate::session::Session;
 /// Prints records in the form that the user asked for.
 #[derive(Debug, Default)]
 pub(crate) struct LogLines {
-    /// Makes the form with times; none for the lines as they are.
+    /// Makes the form with times; none for plain lines.
     timed: Option<LogText>,
     grep: Option<Grep>,
     read: u64,
@@ -23,13 +23,13 @@ impl LogLines {
         }
     }
 
-    /// Leaves out what does not match.
+    /// Prints only matching lines.
     pub(crate) fn matching(mut self, grep: Grep) -> Self {
         self.grep = Some(grep);
         self
     }
 
-    /// The next record is of another job.
+    /// The next record belongs to another job.
     pub(crate) fn begin_another(&mut self) {
         if let Some(timed) = &mut self.timed {
             *timed = LogText::default();
@@ -70,7 +70,7 @@ impl LogLines {
         Ok(())
     }
 
-    /// Says how many of the lines that were read matched.
+    /// Reports how many of the lines matched.
     pub(crate) fn report_matched(&self, session: &mut Session<'_>) {
         report_matched(session, self.matched, self.read);
     }
@@ -80,7 +80,7 @@ pub(crate) fn report_matched(session: &mut Session<'_>, matched: u64, lines: u64
     session.report(&format!("matching lines: {matched} of {lines}"));
 }
 
-/// A text in lines, found as the daemon's search finds it.
+/// Finds a text in lines, like the daemon's search.
 #[derive(Debug)]
 pub(crate) struct Grep {
     text: String,

@@ -26,7 +26,7 @@ pub(crate) fn temporary_file_for(path: &Path) -> Result<NamedTempFile, Error> {
         .map_err(Error::writing(path))
 }
 
-/// Passes every piece to `write` and checks the whole.
+/// Passes every piece to `write` and checks the whole content.
 pub(crate) async fn receive(
     session: &mut Session<'_>,
     transfer: &mut Download,

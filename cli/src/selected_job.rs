@@ -1,4 +1,4 @@
-//! How a command line names a job.
+//! Names of jobs on the command line.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -16,11 +16,11 @@ pub(crate) struct SelectedJob(Option<JobName>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JobName {
     Id(Uuid),
-    /// Its first or last digits.
+    /// The first or last digits of the id.
     Part(String),
 }
 
-/// Digits of a part, at least: the daemon takes no fewer.
+/// The least number of digits of a part. The daemon accepts no fewer.
 const PART_DIGITS: usize = 4;
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ struct Flags {
     job_id: Option<JobName>,
 }
 
-/// Reads what names a job. The error is a sentence for the person who wrote it.
+/// Parses the name of a job. The error is a sentence for the user.
 pub(crate) fn job_name(text: &str) -> Result<JobName, String> {
     if let Ok(id) = text.parse() {
         return Ok(JobName::Id(id));
@@ -54,7 +54,7 @@ pub(crate) fn job_name(text: &str) -> Result<JobName, String> {
 }
 
 impl JobName {
-    /// The whole id, which the daemon knows if only a part is given.
+    /// The whole id. The daemon looks it up if only a part is given.
     pub(crate) async fn id(&self, client: &Client) -> Result<Uuid, Error> {
         match self {
             Self::Id(id) => Ok(*id),
@@ -73,8 +73,7 @@ impl SelectedJob {
 }
 
 impl FromArgMatches for SelectedJob {
-    /// Refuses two jobs on the command line. An argument wins over the environment, which in a step names the step's
-    /// own job.
+    /// Refuses two jobs on the command line. An argument wins over the environment, which in a step names the job of the step.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let Flags { job, job_id } = Flags::from_arg_matches(matches)?;
         if job.is_some() && is_typed(matches, "job_id") {

@@ -29,7 +29,7 @@ impl Session<'_> {
 
     /// The client, and the id of a job.
     pub(crate) async fn client_and_job(&self, job: &SelectedJob) -> Result<(Client, Uuid), Error> {
-        // A job that is missing on the command line is reported before a daemon that is.
+        // Report a missing job before a missing daemon.
         let name = job.name()?;
         let client = self.client()?;
         let id = name.id(&client).await?;
@@ -45,7 +45,7 @@ impl Session<'_> {
         self.terminal.data(&text)
     }
 
-    /// Prints a value that is JSON for people, too.
+    /// Prints a value as JSON, even for people.
     pub(crate) fn show_json(&mut self, value: &serde_json::Value) -> Result<(), Error> {
         let format = match self.format {
             Format::Table | Format::Json => Format::Json,
@@ -55,7 +55,7 @@ impl Session<'_> {
         self.terminal.data(&text)
     }
 
-    /// Prints one page of a list, what is missing in it, and how to go on.
+    /// Prints one page of a list, its unreadable lines, and how to continue.
     pub(crate) fn show_page<T: Serialize>(
         &mut self,
         page: &Page<T>,

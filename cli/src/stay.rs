@@ -1,4 +1,4 @@
-//! Whether a command that makes a job waits for it, and how long.
+//! Whether and how long a command waits for the job that it makes.
 
 use std::time::Duration;
 
@@ -30,19 +30,19 @@ pub(crate) enum Stay {
 
 #[derive(Debug, Args)]
 struct StayFlags {
-    /// Wait until the job and its retries are over, and end as the last one ended
+    /// Wait until the job and its retries have ended; the exit code shows how the last one ended
     #[arg(long, env = "SERVICE_WAIT")]
     wait: bool,
-    /// Print the log until the job and its retries are over, and end as the last one ended
+    /// Print the log until the job and its retries have ended; the exit code shows how the last one ended
     #[arg(long, env = "SERVICE_FOLLOW")]
     follow: bool,
-    /// With --wait or --follow: wait no longer than this, as in 90s, 30m or 1h
+    /// With --wait or --follow: wait at most this long, as in 90s, 30m or 1h
     #[arg(long, env = "SERVICE_TIMEOUT", value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
 }
 
 impl Stay {
-    /// Prints the id of the new job, and waits for its end if that is asked for.
+    /// Prints the id of the new job, and waits for its end if a flag asks for it.
     pub(crate) async fn after(
         self,
         job: Job,
@@ -76,12 +76,12 @@ impl Stay {
     }
 }
 
-/// The id alone, for scripts. Programs that want more ask for another form.
+/// Only the id, for scripts. Programs that need more choose another form.
 fn id_line(job: &Job) -> String {
     format!("{}\n", job.id)
 }
 
-/// Prints the id of a job that the command waits for. In the forms for programs, standard output is for the finished
+/// Prints the id of a job that the command waits for. In the forms for programs, standard output is reserved for the finished
 /// job, so the id goes to standard error.
 fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
     match session.format {

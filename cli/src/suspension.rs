@@ -10,14 +10,14 @@ use crate::table::time;
 
 #[derive(Debug, Args)]
 pub(crate) struct SuspendFlags {
-    /// Why, for those who wonder later
+    /// The reason, for others
     #[arg(long, env = "SERVICE_REASON", value_name = "TEXT")]
     reason: String,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResumeFlags {
-    /// Why
+    /// The reason
     #[arg(long, env = "SERVICE_REASON", value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -61,7 +61,7 @@ fn after_suspending(status: &SuspensionStatus) -> String {
     }
 }
 
-/// `workflow` is how the user names the workflow. A scan that is resumed may still be suspended with it.
+/// `workflow` is the user's name for the workflow. A resumed scan may still be suspended together with its workflow.
 fn after_resuming(status: &SuspensionStatus, workflow: &str) -> String {
     let part = match &status.scan {
         Some(scan) => format!("the scan {scan}"),

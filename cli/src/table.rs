@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::untrusted::clean;
 
-/// Digits of a job's id in a table. Among 10,000 jobs, two share them in one of a hundred cases.
+/// Digits of a job's id in a table. Among 10,000 jobs, the chance that two jobs share these digits is one in a hundred.
 const JOB_DIGITS: usize = 8;
 
 pub struct Table(comfy_table::Table);
@@ -66,13 +66,13 @@ pub(crate) fn time_or_dash(point: Option<&DateTime<Utc>>) -> String {
     point.map_or_else(|| "-".to_owned(), time)
 }
 
-/// Ids with commas between them; none if there are none.
+/// Ids with commas between them. None for an empty list.
 pub(crate) fn ids(ids: &[Uuid]) -> Option<String> {
     let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
     (!ids.is_empty()).then(|| ids.join(", "))
 }
 
-/// A job's id in a table: its last digits. The first digits are the time, and jobs of one moment share them.
+/// A job's id in a table: its last digits. The first digits are the time, so jobs of the same moment share them.
 pub(crate) fn short_job(id: &Uuid) -> String {
     let id = id.simple().to_string();
     id.chars().skip(id.len() - JOB_DIGITS).collect()

@@ -44,8 +44,8 @@ impl Terminal {
             .map_err(|source| Error::Output { source })
     }
 
-    /// Prints a message. A closed standard error is no failure. Control characters are replaced, because parts of the
-    /// text may come from elsewhere.
+    /// Prints a message. A closed standard error is no failure. Control characters are replaced, because parts of the text may
+    /// come from other systems.
     pub(crate) fn report(&mut self, text: &str) {
         self.keep_order();
         let mut end = self.erase();
@@ -68,12 +68,12 @@ impl Terminal {
         self.is_data_watched
     }
 
-    /// Whether data may have colours: a person sees it and has not asked for plain text.
+    /// Whether data may have colours: a person sees it and has not disabled colours.
     pub(crate) fn is_colourful(&self) -> bool {
         self.is_data_watched && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Whether standard error is a terminal, so that a progress line makes sense.
+    /// Whether standard error is a terminal, so that a progress line is useful.
     pub(crate) fn is_watched(&self) -> bool {
         self.stderr.is_terminal()
     }
@@ -87,8 +87,8 @@ impl Terminal {
         self.unfinished = text.chars().count();
     }
 
-    /// Flushes data before a message, so that a terminal shows both in the right order. A failure appears again at the
-    /// next write or flush.
+    /// Flushes data before a message, so that a terminal shows both in the right order. The next write or flush repeats a
+    /// failure.
     fn keep_order(&mut self) {
         drop(self.stdout.flush());
     }

@@ -1,4 +1,4 @@
-//! Makes text from repositories, runners and scripts safe for a terminal, which would otherwise obey it.
+//! Makes text from repositories, runners and scripts safe for a terminal, which would otherwise execute control sequences.
 
 /// Replaces control characters and characters that change the direction of text.
 pub fn clean(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Waits for the end of a job. The daemon holds its answer until then.
+//! Waits for the end of a job. The daemon holds its answer until the job ends.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::table::time;
 use crate::why_waiting::WhyWaiting;
 
-/// A job that is waited for, and then the jobs that retry it.
+/// The current job of the wait: the first job, or a job that retries it.
 pub(crate) struct Waited {
     job: Uuid,
     retry: RefCell<Option<Retry>>,
@@ -34,7 +34,7 @@ impl Waited {
     }
 }
 
-/// Waits until the job is over, and the jobs that retry it. Returns the last one.
+/// Waits until the job and the jobs that retry it have ended. Returns the last job.
 pub(crate) async fn end_of(
     session: &mut Session<'_>,
     client: &Client,
@@ -47,7 +47,7 @@ pub(crate) async fn end_of(
     Ok(current)
 }
 
-/// The job that retries a job, if there is one. Reports it.
+/// The job that retries a job, if there is one. Prints a message about it.
 pub(crate) async fn next_attempt(
     session: &mut Session<'_>,
     client: &Client,
@@ -78,10 +78,10 @@ pub(crate) async fn next_attempt(
     Ok(Some(retry.id))
 }
 
-/// Waits until the job is over, and returns it.
+/// Waits until the job has ended, and returns it.
 async fn end_of_one(session: &mut Session<'_>, client: &Client, job: Uuid) -> Result<Job, Error> {
     let mut why = WhyWaiting::of(client, job);
-    // The first request fails soon if nobody answers. After it the daemon is known, and a restart is waited for.
+    // The first request fails soon if the daemon does not answer. Later requests wait for a restart of the daemon.
     let mut current = client.job(job).await?;
     while !current.state.is_terminal() {
         let asked = Instant::now();
@@ -101,7 +101,7 @@ pub(crate) fn report_end(session: &mut Session<'_>, job: &Job) -> Exit {
     Exit::of_job(job.state)
 }
 
-/// Limits the time of an attempt.
+/// Limits the duration of an attempt.
 pub(crate) async fn within<T>(
     bound: Option<Duration>,
     waited: &Waited,

@@ -1,4 +1,4 @@
-//! Shows a waiting person why a job has not begun, and when the reason changes.
+//! Shows why a job has not started, and changes of the reason, to a waiting person.
 
 use std::pin::{Pin, pin};
 
@@ -9,10 +9,10 @@ use wire::{Explanation, JobState};
 
 use crate::limits;
 
-/// A request for the reason, sent if the wait lasts for a while.
+/// A request for the reason, which is sent if the wait takes longer.
 pub(crate) struct WhyWaiting<'a> {
     answer: Option<Pin<Box<dyn Future<Output = Option<Explanation>> + 'a>>>,
-    /// The code of the reason that was reported last. Counts in its message change with every job.
+    /// The code of the last printed reason. The counts in its message change with every job.
     reported: Option<String>,
 }
 
@@ -20,7 +20,7 @@ impl<'a> WhyWaiting<'a> {
     pub(crate) fn of(client: &'a Client, job: Uuid) -> Self {
         Self::new(async move {
             sleep(limits::PATIENCE).await;
-            // The wait itself meets the same error.
+            // Ignore an error here: the wait itself meets the same error.
             let job = client.job(job).await.ok()?;
             job.waiting.filter(|_| job.state == JobState::Scheduled)
         })
@@ -33,7 +33,7 @@ impl<'a> WhyWaiting<'a> {
         }
     }
 
-    /// Runs `attempt`, and passes the answer to `report` if it comes meanwhile. It comes once in a wait.
+    /// Runs `attempt`, and passes the reason to `say` if it arrives meanwhile. The reason is requested once per wait.
     pub(crate) async fn run<T>(
         &mut self,
         attempt: impl Future<Output = T>,
@@ -53,9 +53,9 @@ impl<'a> WhyWaiting<'a> {
         attempt.await
     }
 
-    /// Passes the reason in a later answer to `report`, if it has changed.
+    /// Passes the reason in a later answer to `say`, if it has changed.
     pub(crate) fn renew(&mut self, reason: Option<&Explanation>, report: impl FnOnce(&str)) {
-        // A wait that has just begun is not worth a line yet.
+        // Do not print a reason at the beginning of a wait.
         let reason = reason.filter(|_| self.answer.is_none());
         if let Some(reason) = reason.filter(|it| Some(&it.code) != self.reported.as_ref()) {
             report(&format!("the job waits: {}", reason.message));

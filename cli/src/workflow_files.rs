@@ -1,5 +1,5 @@
-//! Finds workflow files: every `*.yaml` and `*.yml` below a folder, as the daemon takes them from a commit. Files that
-//! the daemon would refuse are found too, so that they can be reported.
+//! Finds workflow files: every `*.yaml` and `*.yml` below a folder, like the daemon in a commit. Files that the daemon would
+//! refuse are also found, so that they can be reported.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,13 +15,13 @@ const GIT_FOLDER: &str = ".git";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A file, or nothing: reading it shows which.
+    /// A file, or a missing path. Reading shows which.
     File,
-    /// A symbolic link in a folder. A link that is named directly is followed.
+    /// A symbolic link inside a folder. A link that is named directly is followed.
     Link,
-    /// A file in a folder whose name is not UTF-8.
+    /// A file inside a folder with a name that is not UTF-8.
     Misnamed,
-    /// A pipe, socket or device. Reading it could wait for ever.
+    /// A pipe, socket or device. Reading it could block forever.
     Special,
 }
 
@@ -37,15 +37,15 @@ impl Kind {
     }
 }
 
-/// The workflow files among `paths` and below the folders among them, each once and in order. A file that is named
-/// directly is taken whatever its name.
+/// The workflow files among `paths` and below the folders among them, each once and in order. A file that is named directly is
+/// taken under any name.
 pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> {
     let mut found = Found::new();
     let (folders, named): (Vec<_>, Vec<_>) = paths.iter().partition(|path| is_folder(path));
     for folder in folders {
         below(folder, &mut found)?;
     }
-    // After the folders: a file that is named directly counts as such even if a folder holds it.
+    // After the folders, so that a directly named file counts as such even if a folder contains it.
     for path in named {
         if path.file_name() == Some(OsStr::new(SETTINGS_FILE)) {
             return Err(Error::Usage {
@@ -93,10 +93,10 @@ pub(crate) fn is_folder(path: &Path) -> bool {
     !is_stdin(path) && path.is_dir()
 }
 
-/// The files, by their place, each with the path that led there first.
+/// The files by their place, each with the first path to it.
 type Found = BTreeMap<PathBuf, (PathBuf, Kind)>;
 
-/// Adds a file that is named directly, or the target of a link.
+/// Adds a file that is named directly, or the target of a link that is named directly.
 fn add_named(path: &Path, found: &mut Found) {
     if is_stdin(path) {
         found.insert(path.to_owned(), (path.to_owned(), Kind::File));
@@ -105,7 +105,7 @@ fn add_named(path: &Path, found: &mut Found) {
     let link = place(path);
     let target = path.canonicalize().unwrap_or_else(|_| link.clone());
     if link != target {
-        // The folder has found it as a link, which would be refused.
+        // The folder contains it as a link, which would be refused.
         found.remove(&link);
     }
     let kind = match std::fs::metadata(path) {
@@ -116,7 +116,7 @@ fn add_named(path: &Path, found: &mut Found) {
     *known = kind;
 }
 
-/// The place of a path itself, not of a link's target. A path that does not exist stays as it is.
+/// The place of the path itself, not of a link's target. A missing path stays unchanged.
 fn place(path: &Path) -> PathBuf {
     let folder = match path.parent() {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
@@ -129,8 +129,8 @@ fn place(path: &Path) -> PathBuf {
     }
 }
 
-/// Pairs of files whose names differ only in the extension, and so would be one workflow: the later one, with the
-/// earlier.
+/// Pairs of files whose names differ only in the extension. Both would be the same workflow. Each pair is the later and the
+/// earlier file.
 pub(crate) fn rivals<'f>(
     files: impl IntoIterator<Item = &'f PathBuf>,
 ) -> BTreeMap<&'f Path, &'f Path> {
@@ -259,7 +259,7 @@ mod tests {
             (["b.yaml", "./b.yaml", "deep/../b.yaml"], &["b.yaml"][..]),
             (["link.yaml", "b.yaml", "./b.yaml"], &["link.yaml"]),
             (["folder", "deep", "deep/c.yaml"], &["folder/c.yaml"]),
-            // The folder has the file, and no link is left to refuse.
+            // The folder contains the file, so no refused link remains.
             ([".", "link.yaml", "deep"], &["./b.yaml", "./deep/c.yaml"]),
             (["nothing", "./nothing", "deep/../nothing"], &["nothing"]),
         ] {

@@ -72,7 +72,7 @@ pub const TIMEOUT_UPLOADS: Duration = Duration::from_secs(60);
 pub const TIMEOUT_REPORT: Duration = Duration::from_secs(110);
 
 /// How long after the end of its session the runner stops a job by itself. Normally the daemon cancels the job at that
-/// moment, with the better message. This is for a daemon that is away, and for clocks that differ a little.
+/// moment, with the better message. This is for a daemon that is away, and for clocks that differ slightly.
 pub const SESSION_ALLOWANCE: Duration = Duration::from_secs(5);
 
 /// How long the worker token stays valid for the last log lines and the completion of a cancelled job.

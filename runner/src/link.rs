@@ -28,7 +28,7 @@ pub(crate) struct Link {
 pub(crate) enum Verdict {
     /// The same request may succeed later.
     Again,
-    /// The log is expected from this record on.
+    /// The daemon expects the log from this record on.
     LogFrom(u64),
     /// The daemon has closed the job, or no longer knows it or its token.
     Over,

@@ -15,7 +15,7 @@ pub(crate) struct Audit {
     /// Only changes made with this token: its name or id
     #[arg(long, env = "SERVICE_ACTOR", value_name = "TOKEN")]
     actor: Option<String>,
-    /// Only changes of this kind, as in token_created; a wrong one is answered with the list
+    /// Only changes of this kind, as in token_created; the error for an unknown kind lists all kinds
     #[arg(long, env = "SERVICE_KIND")]
     kind: Option<String>,
     /// Only changes at this time or later, or as long ago as this, as in 1d

@@ -19,8 +19,8 @@ pub(crate) enum Command {
     Upload(transfer::Upload),
     /// Fetch a blob into a file
     ///
-    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
-    /// standard output is judged at its end, by the exit code.
+    /// The file appears once it is complete and undamaged; an older file of that name is replaced. For standard output, only the
+    /// exit code reports damage.
     Download(transfer::Download),
     /// Print the content of a blob
     Cat(transfer::Cat),
@@ -29,25 +29,25 @@ pub(crate) enum Command {
     Ls(list::List),
     /// Show what is recorded of a blob
     Stat(list::Stat),
-    /// Copy a blob, or a folder with all in it
+    /// Copy a blob, or a folder with everything in it
     Cp(change::Copy),
-    /// Move a blob, or a folder with all in it
+    /// Move a blob, or a folder with everything in it
     Mv(change::Move),
-    /// Remove a blob, or a folder with all in it
+    /// Remove a blob, or a folder with everything in it
     #[command(visible_alias = "delete")]
     Rm(change::Remove),
     /// Print a link with which anybody can read a blob, or store it
     ///
-    /// It ends with the token that makes it.
+    /// The link ends with the token that makes it.
     Link(link::Link),
-    /// List the links that are good
+    /// List the valid links
     Links(link::List),
     /// Revoke a link
     Unlink(link::Revoke),
-    /// Make a folder of blobs like one of this machine, or the other way round
+    /// Make a folder of blobs equal to a folder of this machine, or the other way round
     ///
-    /// One of both is `blob:` and the folder of blobs, as in `everscan blob sync reports blob:reports/2026`. What is the
-    /// same already is not sent again.
+    /// One of the two is `blob:` and the folder of blobs, as in `everscan blob sync reports blob:reports/2026`. Equal files are
+    /// not sent again.
     Sync(sync::Sync),
 }
 
@@ -70,7 +70,7 @@ impl Command {
     }
 }
 
-/// Which project the blobs belong to. The daemon knows the only one of a token.
+/// The project of the blobs. Without it, the daemon takes the only project of the token.
 #[derive(Debug, Args)]
 struct Place {
     #[command(flatten)]
@@ -101,7 +101,7 @@ impl Blobs {
         self.client.blob(self.project(), &path, names).await
     }
 
-    /// All blobs in a folder and deeper; in all folders for an empty one.
+    /// All blobs in a folder and deeper. An empty folder name means all blobs.
     async fn inside(&self, folder: &[String]) -> Result<Vec<wire::Blob>, Error> {
         let prefix = folder_prefix(folder);
         let list = self.client.blobs(self.project(), &prefix, false).await?;
@@ -109,7 +109,7 @@ impl Blobs {
     }
 }
 
-/// What the paths of all blobs in a folder begin with.
+/// The prefix of the paths of all blobs in a folder.
 fn folder_prefix(folder: &[String]) -> String {
     match folder {
         [] => String::new(),
@@ -117,7 +117,7 @@ fn folder_prefix(folder: &[String]) -> String {
     }
 }
 
-/// The path of a blob as it was typed.
+/// Parses the path of a blob.
 fn path(text: &str) -> Result<BlobPath, Error> {
     text.parse()
         .map_err(|problem: model::BlobPathError| Error::Usage {
@@ -126,7 +126,7 @@ fn path(text: &str) -> Result<BlobPath, Error> {
         })
 }
 
-/// A folder as it was typed, with or without a slash at its end. An empty one holds everything.
+/// Parses a folder, with or without a slash at its end. An empty text is the folder of everything.
 fn folder(text: &str) -> Result<Vec<String>, Error> {
     match text.trim_end_matches('/') {
         "" => Ok(Vec::new()),
@@ -134,7 +134,7 @@ fn folder(text: &str) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Where something called `name` goes that is sent to `to`: into it if that ends with a slash.
+/// The target path of an object called `name` that is sent to `to`: inside `to` if `to` ends with a slash.
 fn destination(to: &str, name: &str) -> Result<Vec<String>, Error> {
     let mut names = folder(to)?;
     if to.is_empty() || to.ends_with('/') {

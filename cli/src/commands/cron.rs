@@ -13,7 +13,7 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say a schedule in words
+    /// Describe a schedule in words
     Describe(Describe),
     /// List the next times at which a schedule is due
     Next(Next),
@@ -66,7 +66,7 @@ pub(crate) struct Next {
     /// List times after this one, as in 2026-11-21T10:00:00Z [default: now]
     #[arg(long, env = "SERVICE_FROM", value_name = "TIME", value_parser = moment)]
     from: Option<DateTime<Utc>>,
-    /// Zone whose wall clock the schedule follows, and in which the times are shown, as in Europe/Berlin
+    /// Time zone of the schedule, in which the times are shown, as in Europe/Berlin
     #[arg(long, env = "SERVICE_TIMEZONE", value_name = "ZONE", default_value = "UTC", value_parser = zone)]
     timezone: Timezone,
 }

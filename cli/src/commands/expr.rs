@@ -103,7 +103,7 @@ fn explain(
     result.map(|_| Exit::Succeeded)
 }
 
-/// What the context says of each scan that the expression names.
+/// The facts in the context about each scan that the expression names.
 fn scans_read(expression: &Expression, context: &Context) -> BTreeMap<String, ScanRead> {
     context
         .narrowed(expression.references())

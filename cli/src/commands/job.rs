@@ -35,9 +35,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         job: SelectedJob,
     },
-    /// Delete jobs that are over, with their logs and artifacts
+    /// Delete finished jobs, with their logs and artifacts
     ///
-    /// What expressions know of the scan's newest successes stays, and so do its counters.
+    /// The facts that expressions read about the scan's newest successes stay, and so do its counters.
     Delete {
         /// Ids of the jobs, or at least four of their first or last digits
         #[arg(required = true, value_name = "JOB", value_parser = job_name)]
@@ -48,7 +48,7 @@ pub(crate) enum Command {
     /// Print the log of a job
     #[command(after_help = exit::CODES)]
     Logs(logs::Logs),
-    /// Run a job again that is over, as a new job with the same inputs
+    /// Run a finished job again, as a new job with the same inputs
     ///
     /// The new job runs the revision of the earlier one. Vars and secrets are read again. Prints the id of the new job,
     /// as `scan dispatch` does.
@@ -59,9 +59,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         job: SelectedJob,
     },
-    /// Wait until a job is over, and end as the job ended
+    /// Wait until a job ends; the exit code shows how it ended
     ///
-    /// It goes on with the jobs that retry it. Prints the state in which the last one ended.
+    /// It also waits for the jobs that retry it. Prints the final state of the last job.
     #[command(after_help = exit::CODES)]
     Wait {
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What `everscan var` and `everscan secret` share. Both are named values of a project.
+//! The common parts of `everscan var` and `everscan secret`. Both are named values of a project.
 
 use clap::Args;
 use client::{Client, Expected};
@@ -12,7 +12,7 @@ use crate::table::{Table, time};
 /// The environment variable with the project of a step.
 const PROJECT_ID: &str = "SERVICE_PROJECT_ID";
 
-/// Scans that a table names beside a var or secret.
+/// Scans that a table lists for a var or secret.
 const SHOWN_SCANS: usize = 3;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,14 +29,14 @@ pub(crate) struct ProjectOption {
 }
 
 impl ProjectOption {
-    /// The named project, else the project of the step.
+    /// The given project, or the project of the step.
     pub(crate) fn named(self) -> Option<String> {
         let of_step = || std::env::var(PROJECT_ID).ok();
         let named = self.project.or_else(of_step);
         named.filter(|named| !named.is_empty())
     }
 
-    /// The named project, else the project of the step, else the only one.
+    /// The given project, or the project of the step, or the only project.
     pub(crate) async fn choose(self, client: &Client) -> Result<String, Error> {
         if let Some(named) = self.named() {
             return Ok(named);
@@ -60,10 +60,10 @@ impl ProjectOption {
     }
 }
 
-/// Which version of a value an edit is for.
+/// The version of the value that an edit expects.
 #[derive(Debug, Args)]
 pub(crate) struct VersionOption {
-    /// Do it only if this is the present version, or 0 if there must be none
+    /// Edit only if this is the current version, or 0 if the value must not exist yet
     #[arg(long, env = "SERVICE_IF_VERSION", value_name = "VERSION")]
     if_version: Option<u64>,
 }
@@ -72,7 +72,7 @@ impl VersionOption {
     pub(crate) const fn expected(&self) -> Expected {
         match self.if_version {
             None => Expected::Anything,
-            // The first version is 1.
+            // Versions begin with 1.
             Some(0) => Expected::Nothing,
             Some(version) => Expected::Version(version),
         }
@@ -127,7 +127,7 @@ fn secrets(page: &Page<Secret>) -> String {
     table.text()
 }
 
-/// The key that seals a secret, with what is special about it.
+/// The key that seals a secret, with a note if it is old or missing.
 fn key(secret: &Secret) -> String {
     match secret.key_state {
         KeyState::Current | KeyState::Other => secret.key.clone(),
@@ -136,7 +136,7 @@ fn key(secret: &Secret) -> String {
     }
 }
 
-/// The scans that use a name. A long list is cut; JSON has all of it.
+/// The scans that use a name. A long list is cut; JSON has all scans.
 pub(crate) fn used_by(scans: &[ScanName]) -> String {
     let shown: Vec<String> = scans
         .iter()
@@ -152,7 +152,7 @@ pub(crate) fn used_by(scans: &[ScanName]) -> String {
 
 #[derive(Debug, Args)]
 pub(crate) struct Delete {
-    /// The name it was set under
+    /// Its name
     name: String,
     #[command(flatten)]
     version: VersionOption,

@@ -11,7 +11,7 @@ use crate::table::{Fields, Table};
 pub(crate) enum Command {
     /// List projects
     List,
-    /// Show a project, and the vars and secrets that its workflows use and that are not set
+    /// Show a project, with the vars and secrets that its workflows use but that are not set
     Show {
         /// Name or id of the project
         project: String,

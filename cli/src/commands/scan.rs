@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Next(next::Next),
     /// Let a scan start jobs again
     ///
-    /// Its schedule catches up by `catch_up`, and its expression is evaluated once for the successes that were passed over.
+    /// Its schedule catches up by `catch_up`, and its expression is evaluated once for the successes that it missed.
     Resume {
         /// Workflow: its name, SOURCE/NAME, or id
         workflow: String,
@@ -41,9 +41,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         flags: ResumeFlags,
     },
-    /// Let nothing of a scan start, until it is resumed
+    /// Keep a scan from starting jobs, until it is resumed
     ///
-    /// Jobs that run go on. Waiting jobs of its schedule and expression and waiting retries are cancelled, and dispatched ones
+    /// Running jobs continue. Waiting jobs of its schedule and expression and waiting retries are cancelled, and dispatched jobs
     /// wait.
     Suspend {
         /// Workflow: its name, SOURCE/NAME, or id
@@ -53,7 +53,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         flags: SuspendFlags,
     },
-    /// Explain why a scan ran or did not
+    /// Explain why a scan ran or did not run
     ///
     /// Shows each evaluation of its schedule or expression: what was read, the result, and the job that was made or the
     /// reason why no job was made.

@@ -1,4 +1,4 @@
-//! `everscan secret`. A value is never an argument, because other users of the machine can read those.
+//! `everscan secret`. A value is never an argument, because other users of the machine can read arguments.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ impl Command {
 pub(crate) struct Set {
     /// Name of the secret: letters, digits and _
     name: String,
-    /// File that holds the value, or - for standard input; one line end at its end is cut. Without it you are asked
+    /// File that holds the value, or - for standard input; a line end at the end is cut. Without a file you are asked
     #[arg(long, env = "SERVICE_FILE", value_name = "PATH")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ impl Set {
 
 #[derive(Debug, Args)]
 pub(crate) struct Test {
-    /// The name it was set under
+    /// Its name
     name: String,
     #[command(flatten)]
     project: ProjectOption,

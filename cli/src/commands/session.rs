@@ -7,7 +7,7 @@ use crate::table::time;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make a link that signs one browser in, with what this access token may do
+    /// Make a link that signs one browser in, with the rights of this access token
     Link,
 }
 

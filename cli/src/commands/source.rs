@@ -13,7 +13,7 @@ use crate::untrusted::clean;
 pub(crate) enum Command {
     /// List sources
     List,
-    /// Show a source and what is wrong with it
+    /// Show a source and its problems
     Show {
         /// Name of the source
         name: String,
@@ -26,7 +26,7 @@ pub(crate) enum Command {
         #[arg(long, env = "SERVICE_WAIT")]
         wait: bool,
     },
-    /// Apply the newest commit although it retires many workflows
+    /// Apply the newest commit, although it retires many workflows
     Approve {
         /// Name of the source
         name: String,
@@ -50,8 +50,8 @@ impl Command {
                 let held = client.source(&name).await?;
                 let Some(tip) = held.tip.as_ref().filter(|_| held.is_held()) else {
                     return Err(Error::Usage {
-                        what: format!("nothing of source `{name}` is held"),
-                        hint: "`everscan source show NAME` says how a source is",
+                        what: format!("source `{name}` holds no commit"),
+                        hint: "`everscan source show NAME` shows the state of a source",
                     });
                 };
                 let commit = tip.commit.clone();

@@ -11,7 +11,7 @@ use crate::table::{Table, time, time_or_dash};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make an access token and print it, this once
+    /// Make an access token and print it; it is shown only once
     Create {
         /// Name of the token; the audit log shows it with each action
         #[arg(long, env = "SERVICE_NAME")]
@@ -19,7 +19,7 @@ pub(crate) enum Command {
         /// What it may do, as in job:read; may be repeated
         #[arg(long, env = "SERVICE_SCOPE", required = true, value_delimiter = ',')]
         scope: Vec<String>,
-        /// The only project it is for; may be repeated; all when left out
+        /// A project of the token; may be repeated; without it, all projects of your token
         #[arg(long, env = "SERVICE_PROJECT", value_delimiter = ',')]
         project: Vec<String>,
         /// When it ends, as in 30d, or never
@@ -28,18 +28,18 @@ pub(crate) enum Command {
     },
     /// List access tokens without their secrets
     List,
-    /// Give an access token a new secret and print it, this once
+    /// Give an access token a new secret and print it; it is shown only once
     Regenerate {
         /// Name or id of the token
         token: String,
-        /// How long the present secret is still accepted, as in 1h; up to a day, not at all when left out
+        /// How long the current secret is still accepted, as in 1h, up to a day; without it, not at all
         #[arg(long, env = "SERVICE_OVERLAP", value_name = "DURATION", value_parser = parse_duration)]
         overlap: Option<Duration>,
-        /// When it ends, as in 30d; as before when left out
+        /// When it expires, as in 30d; without it, as before
         #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_duration)]
         expires_in: Option<Duration>,
     },
-    /// Revoke an access token; what it holds open ends
+    /// Revoke an access token; its open streams end
     Revoke {
         /// Name or id of the token
         token: String,
@@ -123,7 +123,7 @@ fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), 
 
 fn ends_soon(token: &Token) -> Option<String> {
     let end = token.expires_at.filter(|_| token.expires_soon)?;
-    // The command has no name in it: a shell may make something of one.
+    // The command uses the id, because a shell could interpret special characters of a name.
     let (name, id) = (&token.name, token.id);
     Some(format!(
         "token {name} expires at {}; `everscan token regenerate {id} --expires-in 90d` renews it",

@@ -1,4 +1,4 @@
-//! `everscan validate`: checks workflow files with the code the daemon uses.
+//! `everscan validate`: checks workflow files with the code of the daemon.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,11 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = CODES)]
 pub(crate) struct Validate {
-    /// Files, folders that are searched for *.yaml and *.yml, or - for standard input; a symbolic link is followed when
-    /// it is named, and refused in a folder, as the daemon does [default: workflows]
+    /// Files, folders that are searched for *.yaml and *.yml, or - for standard input; a symbolic link is followed if it is named
+    /// directly, and refused inside a folder, as in the daemon [default: workflows]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// What free text of a dispatcher is that becomes part of a script: a warning or an error
+    /// Treat free text from a dispatcher in a script as a warning or as an error
     #[arg(
         long,
         env = "SERVICE_SCRIPT_TEMPLATES",
@@ -38,7 +38,7 @@ pub(crate) struct Validate {
         default_value = "warn"
     )]
     script_templates: ScriptTemplates,
-    /// Fail also where there are only warnings
+    /// Fail even if there are only warnings
     #[arg(long, env = "SERVICE_STRICT")]
     strict: bool,
 }
@@ -121,7 +121,7 @@ impl Validate {
             });
         let found: Vec<Checked> = settings.chain(checked).collect();
         let all: Vec<&Diagnostic> = found.iter().flat_map(|file| &file.diagnostics).collect();
-        // A program gets its list even if there was nothing to check.
+        // Programs get the list even if there was no file to check.
         session.show(&all, |_| excerpts(&found, colour))?;
         if files.is_empty() {
             return Err(nothing_in(paths));
@@ -195,8 +195,7 @@ fn check(path: &Path, kind: Kind, policy: TemplatePolicy, rival: Option<&Path>) 
     Checked { diagnostics, text }
 }
 
-/// Reads the text at `path`, which messages call `file`. If that fails, returns the problem and the text that can still
-/// be shown.
+/// Reads the text at `path`, which messages call `file`. If it fails, returns the problem and the text that can still be shown.
 fn read(path: &Path, file: &str, kind: Kind) -> Result<String, (Diagnostic, String)> {
     let unseen = |diagnostic| (diagnostic, String::new());
     let unreadable = |message| Diagnostic::of_file(file, Code::UnreadableFile, message, None);

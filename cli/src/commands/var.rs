@@ -11,7 +11,7 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Give a var a value, which jobs that are claimed later read
+    /// Give a var a value, which jobs read that are claimed later
     Set {
         /// Name of the var: letters, digits and _
         name: String,
@@ -22,7 +22,7 @@ pub(crate) enum Command {
             allow_hyphen_values = true
         )]
         value: Option<String>,
-        /// File that holds the value, or - for standard input; one line end at its end is cut
+        /// File that holds the value, or - for standard input; a line end at the end is cut
         #[arg(long, env = "SERVICE_FILE", value_name = "PATH")]
         file: Option<PathBuf>,
         #[command(flatten)]

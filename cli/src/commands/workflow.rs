@@ -23,14 +23,14 @@ pub(crate) enum Command {
     History(history::History),
     /// List workflows
     List,
-    /// Remove finished jobs that are too many, too old or too large
+    /// Remove finished jobs above limits of number, age or size
     ///
-    /// Applies the policy of the daemon's configuration; with --jobs, --age or --bytes those limits instead, and no
-    /// others. The newest two successes of each scan and jobs that are not over always stay.
+    /// Applies the policy of the daemon's configuration. With --jobs, --age or --bytes, only these limits apply. The newest two
+    /// successes of each scan and unfinished jobs are always kept.
     Prune(prune::Prune),
     /// Let a workflow start jobs again
     ///
-    /// Schedules catch up by `catch_up`, and expressions are evaluated once for the successes that were passed over.
+    /// Schedules catch up by `catch_up`, and expressions are evaluated once for the successes that they missed.
     Resume {
         /// Workflow: its name, SOURCE/NAME, or id
         workflow: String,
@@ -39,9 +39,9 @@ pub(crate) enum Command {
     },
     /// Show a workflow and its scans
     Show(show::Show),
-    /// Let nothing of a workflow start, until it is resumed
+    /// Keep a workflow from starting jobs, until it is resumed
     ///
-    /// Jobs that run go on. Waiting jobs of schedules and expressions and waiting retries are cancelled, and dispatched ones
+    /// Running jobs continue. Waiting jobs of schedules and expressions and waiting retries are cancelled, and dispatched jobs
     /// wait.
     Suspend {
         /// Workflow: its name, SOURCE/NAME, or id

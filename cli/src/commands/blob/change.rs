@@ -15,7 +15,7 @@ pub(crate) struct Copy {
     from: String,
     /// Path of the copy; a folder to copy into if it ends with a slash
     to: String,
-    /// Copy a folder with all in it
+    /// Copy a folder with everything in it
     #[arg(long, short, env = "SERVICE_RECURSIVE")]
     recursive: bool,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(crate) struct Move {
 pub(crate) struct Remove {
     /// Path of the blob or folder
     path: String,
-    /// Remove a folder with all in it
+    /// Remove a folder with everything in it
     #[arg(long, short, env = "SERVICE_RECURSIVE")]
     recursive: bool,
     /// Remove nothing, only print what would be removed
@@ -91,7 +91,7 @@ impl Move {
     }
 }
 
-/// Does something with a blob and its place in `to`, or with each of a folder. Answers with how many.
+/// Calls an action for a blob and its target in `to`, or for each blob of a folder. Returns the number of blobs.
 async fn each(
     blobs: &Blobs,
     from: &BlobPath,
@@ -134,7 +134,7 @@ async fn each(
 fn is_folder(path: &BlobPath) -> Error {
     Error::Usage {
         what: format!("{path} is a folder"),
-        hint: "take it with all in it, with --recursive",
+        hint: "add --recursive for the folder and everything in it",
     }
 }
 
@@ -143,7 +143,7 @@ impl Remove {
         let names = folder(&self.path)?;
         if names.is_empty() && !self.recursive {
             return Err(Error::Usage {
-                what: "that is everything".to_owned(),
+                what: "this would remove all blobs".to_owned(),
                 hint: "remove all blobs of the project with --recursive",
             });
         }
@@ -163,7 +163,7 @@ impl Remove {
             }
         }
         if found.is_empty() && !names.is_empty() {
-            // The daemon says best what is not there.
+            // The daemon's error best describes a missing blob.
             blobs.client.delete_blob(blobs.project(), &names).await?;
         }
         for blob in &found {
@@ -180,7 +180,7 @@ impl Remove {
                 .await
             {
                 Ok(()) => {}
-                // Somebody else removed it meanwhile.
+                // Somebody else has removed it meanwhile.
                 Err(error) if is_missing(&error) && found.len() > 1 => {}
                 Err(error) => return Err(error.into()),
             }

@@ -14,10 +14,10 @@ use crate::table::{Table, time};
 pub(crate) struct Link {
     /// Path of the blob
     path: String,
-    /// Make a link with which the blob is stored, and not read
+    /// Make a link that stores the blob instead of reading it
     #[arg(long, env = "SERVICE_PUT")]
     put: bool,
-    /// How long the link is good, as in 30m or 7d, which is the most
+    /// How long the link is valid, as in 30m or 7d, which is the maximum
     #[arg(
         long,
         env = "SERVICE_EXPIRES_IN",

@@ -14,7 +14,7 @@ pub(crate) struct List {
     /// Folder; everything when left out
     #[arg(default_value = "")]
     path: String,
-    /// Also list what is in deeper folders
+    /// Also list the content of deeper folders
     #[arg(long, short, env = "SERVICE_RECURSIVE")]
     recursive: bool,
     #[command(flatten)]
@@ -30,7 +30,7 @@ impl List {
         let listed = blobs.client.blobs(blobs.project(), &prefix, is_flat);
         let mut list = listed.await?;
         if !names.is_empty() && list.items.is_empty() && list.folders.is_empty() {
-            // It may be a blob itself.
+            // The path may be that of a blob.
             list.items.push(blobs.one(&names).await?);
         }
         session.show(&list, table)?;

@@ -13,26 +13,26 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
 
-/// What stands in front of a folder of blobs.
+/// The prefix of a folder of blobs.
 const REMOTE: &str = "blob:";
 
 #[derive(Debug, Args)]
 pub(crate) struct Sync {
-    /// Folder to read: one of this machine, or blob:FOLDER
+    /// Folder to read: a folder of this machine, or blob:FOLDER
     from: String,
-    /// Folder to make like it: blob:FOLDER, or one of this machine
+    /// Folder to make equal: blob:FOLDER, or a folder of this machine
     to: String,
-    /// Remove what is not in the folder that is read
+    /// Remove files that are not in the folder that is read
     #[arg(long, env = "SERVICE_DELETE")]
     delete: bool,
-    /// Change nothing, only print what would be changed
+    /// Change nothing, only print the changes
     #[arg(long, env = "SERVICE_DRY_RUN")]
     dry_run: bool,
     #[command(flatten)]
     place: Place,
 }
 
-/// A pass, and what it has done.
+/// A pass and its results so far.
 struct Pass<'s, 't> {
     blobs: Blobs,
     session: &'s mut Session<'t>,
@@ -61,7 +61,7 @@ impl Sync {
             (Some(from), None) => pass.down(&folder(from)?, Path::new(&self.to)).await?,
             (None, None) | (Some(_), Some(_)) => {
                 return Err(Error::Usage {
-                    what: "exactly one of both must be a folder of blobs".to_owned(),
+                    what: "exactly one of the two must be a folder of blobs".to_owned(),
                     hint: "write blob:FOLDER, as in `everscan blob sync reports blob:reports`",
                 });
             }
@@ -158,12 +158,12 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// The blobs in a folder by their names in it.
+    /// The blobs in a folder, by their names relative to it.
     async fn there(&self, folder: &[String]) -> Result<BTreeMap<Vec<String>, Blob>, Error> {
         let mut there = BTreeMap::new();
         for blob in self.blobs.inside(folder).await? {
             let path = super::path(&blob.path)?;
-            // Former contents go with the blobs that they are of, unless they are named.
+            // Former contents are left out with their blobs, unless the folder names them.
             if folder.is_empty() && is_version(&path) {
                 continue;
             }
@@ -174,7 +174,7 @@ impl Pass<'_, '_> {
         Ok(there)
     }
 
-    /// In a dry run, each change is a line of data.
+    /// Prints each change as a line of data, in a dry run.
     fn report(&mut self, what: &str, path: &str) -> Result<(), Error> {
         if !self.dry_run {
             return Ok(());
@@ -184,7 +184,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// The regular files in a folder and deeper, by their names in it. Links are not followed.
+/// The regular files in a folder and deeper, by their names relative to it. Links are not followed.
 fn files(root: &Path) -> Result<BTreeMap<Vec<String>, PathBuf>, Error> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![(Vec::new(), root.to_owned())];

@@ -31,7 +31,7 @@ pub(crate) struct Upload {
     /// Remove the blob after this time, as in 1h or 30d
     #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION")]
     expires_in: Option<String>,
-    /// Fail if there is such a blob already
+    /// Fail if the blob already exists
     #[arg(long, env = "SERVICE_NO_REPLACE")]
     no_replace: bool,
     #[command(flatten)]
@@ -79,7 +79,7 @@ pub(super) struct Options<'a> {
     pub(super) is_new: bool,
 }
 
-/// Stores a file. A pipe or device is read once, so its length and digest are unknown before.
+/// Stores a file. A pipe or device can be read only once, so its length and digest are unknown before.
 pub(super) async fn upload(
     blobs: &Blobs,
     from: &Path,
@@ -161,7 +161,7 @@ impl Download {
     }
 }
 
-/// The name of a blob as the name of a file, which must not choose a folder.
+/// The name of a blob as a file name. It must not contain a folder.
 pub(super) fn file_name(path: &BlobPath) -> Result<&str, Error> {
     match path.name() {
         name if name.contains('/') => Err(Error::Usage {
@@ -172,7 +172,7 @@ pub(super) fn file_name(path: &BlobPath) -> Result<&str, Error> {
     }
 }
 
-/// Fetches a blob into a file, which appears complete and checked, or not at all.
+/// Fetches a blob into a file. The file appears only if it is complete and checked.
 pub(super) async fn download(
     blobs: &Blobs,
     from: &BlobPath,

@@ -15,7 +15,7 @@ use crate::session::Session;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Delete an artifact of a job that is over
+    /// Delete an artifact of a finished job
     ///
     /// The job still shows its size and digests.
     Delete {
@@ -27,13 +27,13 @@ pub(crate) enum Command {
     },
     /// Compare the files of an artifact with those of another job's artifact of the same name
     ///
-    /// A file has changed if its length or its CRC-32 differs. With --lines the text is compared, and the lines that the
-    /// other job's files lack are printed.
+    /// A file has changed if its length or its CRC-32 differs. With --lines the texts are compared, and only lines that are
+    /// missing in the other job's files are printed.
     Diff(files::Diff),
     /// Fetch an artifact as a zip file
     ///
-    /// The file appears once all of it has arrived undamaged; an older one of that name is replaced. What goes to
-    /// standard output is judged at its end, by the exit code.
+    /// The file appears once it is complete and undamaged; an older file of that name is replaced. For standard output, only the
+    /// exit code reports damage.
     Download(download::Download),
     /// List the files in an artifact, without fetching it
     Files(files::Files),
@@ -44,8 +44,8 @@ pub(crate) enum Command {
     },
     /// Print the lines of another scan's artifact that are new to the scan of the job
     ///
-    /// They are the lines of the newest success of that scan, as it was when a runner claimed the job, that were not in the
-    /// artifact which the last successful job of the job's own scan found there. Each is printed once. All lines are
+    /// The new lines are in the artifact of that scan's newest success, as of the time when a runner claimed the job, and were
+    /// not in the artifact that the last successful job of the job's own scan read. Each line is printed once. All lines are
     /// printed if there was no such job, and, with a warning, if its artifact is gone. For steps: --job-id is set there.
     #[command(after_help = exit::NEWS_CODES)]
     News(news::News),

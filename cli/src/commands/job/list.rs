@@ -32,7 +32,7 @@ pub(crate) struct List {
     /// Only jobs in this state
     #[arg(long, env = "SERVICE_STATE", value_parser = one_of(&STATES, JobState::as_str))]
     state: Option<JobState>,
-    /// Only jobs that this started
+    /// Only jobs with this trigger
     #[arg(long, env = "SERVICE_TRIGGER", value_parser = one_of(&TRIGGERS, Trigger::as_str))]
     trigger: Option<Trigger>,
     /// Only jobs that the runner of this name executed
@@ -72,7 +72,7 @@ impl List {
     }
 }
 
-/// What made a job, and which attempt a retry is.
+/// The trigger of a job, and the attempt number of a retry.
 fn made_by(job: &Job) -> String {
     let trigger = job.trigger.as_str();
     match job.attempt.zip(job.attempts) {

@@ -22,7 +22,7 @@ const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Runner];
 pub(crate) struct Logs {
     #[command(flatten)]
     job: SelectedJob,
-    /// Go on until the job and its retries are over, and end as the last one ended
+    /// Continue until the job and its retries have ended; the exit code shows how the last one ended
     #[arg(long, short, env = "SERVICE_FOLLOW")]
     follow: bool,
     /// Number of the first line, from 0
@@ -34,7 +34,7 @@ pub(crate) struct Logs {
         conflicts_with = "tail"
     )]
     from: u64,
-    /// Only the last lines, so many of them
+    /// Only this many lines at the end
     #[arg(long, env = "SERVICE_TAIL", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     tail: Option<u64>,
     /// Only lines of this step, from 1
@@ -43,7 +43,7 @@ pub(crate) struct Logs {
     /// Only lines of this stream
     #[arg(long, env = "SERVICE_STREAM", value_parser = one_of(&STREAMS, Stream::as_str))]
     stream: Option<Stream>,
-    /// Only lines that contain this text; in either case, unless it has an upper-case letter
+    /// Only lines that contain this text; a text in lower case also matches upper-case letters
     #[arg(long, env = "SERVICE_GREP", value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     grep: Option<String>,
     /// Only lines printed since this time, or since so long ago, as in 10m

@@ -1,4 +1,4 @@
-//! `everscan job rerun`: runs a job again that is over.
+//! `everscan job rerun`: runs a finished job again.
 
 use clap::Args;
 use uuid::Uuid;

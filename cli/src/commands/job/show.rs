@@ -68,7 +68,7 @@ pub(super) fn text(job: &Job) -> String {
     text
 }
 
-/// How far the artifact is that is stored at this moment.
+/// The progress of the artifact that is being stored.
 fn storing(artifact: &ArtifactProgress) -> String {
     format!(
         "{} {}, {} of {}",
@@ -95,7 +95,7 @@ fn log(log: &LogSummary) -> String {
 fn steps(steps: &[Step]) -> Option<String> {
     let mut table = Table::new(&["STEP", "STATUS", "EXIT", "STARTED", "FINISHED", "ERROR"]);
     for step in steps {
-        // From 1, as `--step` and headings count.
+        // Counted from 1, as in `--step` and headings.
         let number = u64::from(step.index) + 1;
         let name = step.name.iter().map(|name| format!(" {name}"));
         table.row([

@@ -58,7 +58,7 @@ fn table(page: &Page<Job>) -> String {
     table.text()
 }
 
-/// What made it. A retry keeps the trigger of the first job of its chain.
+/// The trigger of the job. A retry keeps the trigger of the first job of its chain.
 fn trigger(job: &Job) -> String {
     let trigger = job.trigger.as_str();
     match &job.retry_of {
@@ -67,7 +67,7 @@ fn trigger(job: &Job) -> String {
     }
 }
 
-/// How long it ran; a dash while it runs, or if it never did.
+/// The run time; a dash for a job that still runs or never ran.
 fn took(job: &Job) -> String {
     let (Some(started), Some(finished)) = (job.started_at, job.finished_at) else {
         return "-".to_owned();

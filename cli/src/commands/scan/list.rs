@@ -1,4 +1,4 @@
-//! `everscan scan list`: every scan, what starts it, and how its newest job went.
+//! `everscan scan list`: every scan, its triggers, and the result of its newest job.
 
 use clap::Args;
 use wire::{How, Page, ScanStatus};
@@ -53,7 +53,7 @@ fn table(page: &Page<ScanStatus>) -> String {
     table.text()
 }
 
-/// The schedule, the scans whose successes start it, and `dispatch` if it declares that.
+/// The schedule, the scans whose successes start the scan, and `dispatch` if the scan declares it.
 fn starts_by(status: &ScanStatus) -> String {
     let scan = &status.scan;
     let starting: Vec<&str> = scan

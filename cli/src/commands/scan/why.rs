@@ -1,4 +1,4 @@
-//! `everscan scan why`: why a scan ran or did not.
+//! `everscan scan why`: why a scan ran or did not run.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -25,7 +25,7 @@ pub(crate) struct WhyScan {
     workflow: String,
     /// Name of the scan
     scan: String,
-    /// Show what was known at that time, as in 2026-11-21T10:00:00Z
+    /// Show what was known at this time, as in 2026-11-21T10:00:00Z
     #[arg(long, env = "SERVICE_AT", value_name = "TIME", value_parser = moment)]
     at: Option<DateTime<Utc>>,
     /// How many evaluations to show
@@ -48,7 +48,7 @@ impl WhyScan {
 
 fn text(why: &Why) -> String {
     let cron = why.cron.as_ref().map(|cron| {
-        // A slot of a suspended scan makes no job.
+        // A slot of a suspended scan starts no job.
         let next = cron.next.filter(|_| why.suspended.is_none());
         let next = next.map_or_else(String::new, |next| format!("; next {}", time(&next)));
         format!(

@@ -1,4 +1,4 @@
-//! `everscan workflow diff`: how two files, or two revisions of a workflow, differ in meaning.
+//! `everscan workflow diff`: compares the meaning of two files, or of two revisions of a workflow.
 
 use std::path::{Path, PathBuf};
 
@@ -30,10 +30,10 @@ const NEWEST: &str = "newest";
     override_usage = "everscan workflow diff [OPTIONS] <FILE> <FILE>\n       everscan workflow diff [OPTIONS] <WORKFLOW> [FROM [TO]]"
 )]
 pub(crate) struct Diff {
-    /// File as it was, - is standard input; or a workflow: its name, SOURCE/NAME, or id
+    /// Old file, or - for standard input; or a workflow: its name, SOURCE/NAME, or id
     #[arg(value_name = "FILE|WORKFLOW")]
     first: String,
-    /// File as it is now; or the number of the revision to compare with, by default the one before TO
+    /// New file; or the number of the revision to compare with, by default the one before TO
     #[arg(value_name = "FILE|FROM")]
     second: Option<String>,
     /// Number of the revision to compare, or newest
@@ -52,7 +52,7 @@ enum Compared {
 }
 
 impl Diff {
-    /// The second word is a revision if it is a number or `newest`, and otherwise a file. A file named `3` is written `./3`.
+    /// The second word is a revision if it is a number or `newest`, otherwise a file. Write `./3` for a file named `3`.
     fn compared(self) -> Result<Compared, Error> {
         let Self { first, second, to } = self;
         let is_revision = |text: &str| text == NEWEST || text.parse::<u64>().is_ok();
@@ -121,7 +121,7 @@ fn heading(diff: &RevisionDiff) -> String {
     ))
 }
 
-/// Reads a file, which must be valid: an invalid one has no meaning to compare.
+/// Reads a file. It must be valid, because an invalid file has no meaning to compare.
 fn read(path: &Path) -> Result<Workflow, Error> {
     let file = path.display().to_string();
     let text = match read_given(path, limits::WORKFLOW_FILE) {
@@ -144,7 +144,7 @@ fn text(difference: &Difference) -> String {
     cleaned(difference.to_string().lines().map(str::to_owned))
 }
 
-/// What becomes of the times at which a scan starts, in the form of the other lines.
+/// The next slots of a scan by both revisions, in the form of the other lines.
 fn next_slots(difference: &SlotDifference) -> String {
     let times = |slots: &[DateTime<FixedOffset>]| match slots {
         [] => "none".to_owned(),

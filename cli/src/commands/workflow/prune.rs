@@ -16,13 +16,13 @@ pub(crate) struct Prune {
     /// Remove nothing, only show what would be removed
     #[arg(long, env = "SERVICE_DRY_RUN")]
     dry_run: bool,
-    /// Keep so many finished jobs of the workflow
+    /// Keep this many finished jobs of the workflow
     #[arg(long, env = "SERVICE_JOBS", value_name = "NUMBER")]
     jobs: Option<u64>,
-    /// Keep jobs for so long after their end, as in 12h, 30d or 8w
+    /// Keep jobs this long after their end, as in 12h, 30d or 8w
     #[arg(long, env = "SERVICE_AGE", value_name = "DURATION", value_parser = parse_duration)]
     age: Option<Duration>,
-    /// Keep so many bytes of logs and artifacts of the workflow, as in 500MiB or 10GiB
+    /// Keep this many bytes of logs and artifacts of the workflow, as in 500MiB or 10GiB
     #[arg(long, env = "SERVICE_BYTES", value_name = "SIZE", value_parser = workflow::parse_size)]
     bytes: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! `everscan job artifact download`. Files appear complete and checked, or not at all. Only the exit code can report
-//! damage in what was written to standard output.
+//! `everscan job artifact download`. A file appears only if it is complete and checked. For standard output, only the exit code
+//! reports damage.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) struct Download {
     /// File to write, - for standard output; NAME.zip in this folder when left out
     #[arg(long, short, env = "SERVICE_OUTPUT_FILE", value_name = "PATH")]
     output_file: Option<PathBuf>,
-    /// Unpack it into this folder instead, which is made when it is missing; files that are there are replaced
+    /// Unpack it into this folder instead; a missing folder is made, and existing files are replaced
     #[arg(
         long,
         env = "SERVICE_UNPACK",
@@ -112,7 +112,7 @@ async fn arrive(
     Ok((file, size))
 }
 
-/// The default file name. A name that was typed must not choose a folder.
+/// The default file name. The typed name must not contain a folder.
 fn default_path(artifact: &str) -> Result<PathBuf, Error> {
     if artifact.contains('/') || matches!(artifact, "" | "." | "..") {
         return Err(Error::Usage {

@@ -1,4 +1,4 @@
-//! `everscan job artifact files` and `diff`: what is in an artifact, and how it differs from that of another job.
+//! `everscan job artifact files` and `diff`: the files of an artifact, and the difference to another job's artifact.
 
 use clap::Args;
 use wire::{ArtifactDiff, ArtifactEntry, FileChange, Page};
@@ -60,8 +60,7 @@ pub(crate) struct Diff {
     /// Job to compare with: its id, or at least four of its first or last digits
     #[arg(long, env = "SERVICE_AGAINST", value_name = "JOB", value_parser = job_name)]
     against: JobName,
-    /// Print the lines of text that the other job's files have not, each once and in their order; files without text are
-    /// left out
+    /// Print the lines of text that are missing in the other job's files, each once and in order; files without text are left out
     #[arg(long, env = "SERVICE_LINES")]
     lines: bool,
     /// Print lines of this file of the artifact only

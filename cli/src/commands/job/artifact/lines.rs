@@ -1,7 +1,6 @@
-//! The lines of text that one artifact has and an older one has not, for `diff --lines` and `news`. Each file is compared
-//! with the older file of its name; lines count as members of a set, so their order and number make no difference. In
-//! memory are digests of lines, never the files. Lines are printed once all of them are known, so that a failure prints
-//! none.
+//! The lines of text that are in one artifact but not in an older artifact, for `diff --lines` and `news`. Each file is compared
+//! with the older file of the same name; the order and number of equal lines make no difference. Memory holds digests of lines,
+//! never whole files. Lines are printed only after all of them are known, so a failure prints no line.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -21,14 +20,14 @@ use crate::session::Session;
 use crate::table::bytes;
 use crate::terminal::Terminal;
 
-/// Bytes at the start of a file that tell text from other content, as Git tells them.
+/// Bytes at the start of a file that distinguish text from other content, as in Git.
 const HEAD: u64 = 8_000;
 
 pub(super) struct Fetched {
     name: String,
     archive: ZipArchive<File>,
     files: BTreeMap<String, usize>,
-    /// How many bytes its files may have, and how many of them have not been read.
+    /// How many bytes the files may have, and how many of them are still unread.
     limit: u64,
     left: u64,
 }
@@ -50,8 +49,8 @@ pub(super) async fn fetch(
     Fetched::of(artifact, file, size)
 }
 
-/// Prints the lines of `newer` that `older` has not, or all lines if there is no older one, and returns how many there
-/// are. With `only`, other files do not count. Files without text are named and skipped.
+/// Prints the lines of `newer` that are missing in `older`, or all lines without an older artifact. Returns their number. With
+/// `only`, all other files are ignored. Files without text are named and skipped.
 pub(super) fn print_new(
     terminal: &mut Terminal,
     mut newer: Fetched,
@@ -137,7 +136,7 @@ impl Fetched {
         })
     }
 
-    /// Passes the lines of a file, without their ends. A file that is not text has none.
+    /// Passes on the lines of a file, without their ends. A file that is not text has no lines.
     fn read(
         &mut self,
         file: &str,
@@ -179,8 +178,7 @@ impl Fetched {
     }
 }
 
-/// Reads a line without its end, at most one byte more than allowed, and returns how many bytes it took; 0 after the
-/// last.
+/// Reads a line without its end, at most one byte more than allowed. Returns the number of bytes read; 0 at the end of the file.
 fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     line.clear();
     let most = u64::try_from(limits::LINE).unwrap_or(u64::MAX);
@@ -192,7 +190,7 @@ fn next_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     Ok(u64::try_from(size).unwrap_or(u64::MAX))
 }
 
-/// Half of a SHA-256: two of a few million lines are never the same.
+/// Half of a SHA-256: enough that no two of a few million lines collide.
 type LineDigest = [u8; 16];
 
 struct Seen {
@@ -208,7 +206,7 @@ impl Seen {
         }
     }
 
-    /// Whether the line was not seen before; `None` if there are too many.
+    /// True if the line is new. `None` if there are too many lines.
     fn insert(&mut self, line: &[u8]) -> Option<bool> {
         let mut digest = LineDigest::default();
         for (to, from) in digest.iter_mut().zip(Sha256::digest(line)) {

@@ -1,5 +1,5 @@
-//! `everscan job artifact news`: what a step has to work on. It reads the frozen context of its job, so it means the same
-//! success as the expressions of the job, however long the step waits.
+//! `everscan job artifact news`: the new data for a step. It reads the frozen context of its job, so it uses the same success as
+//! the expressions of the job, even if the step waits long.
 
 use clap::Args;
 use client::Client;
@@ -22,7 +22,7 @@ pub(crate) struct News {
     /// Name of the artifact
     #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
     artifact: String,
-    /// Print lines of this file of the artifact only; of all files with text when left out
+    /// Print only lines of this file of the artifact; without it, lines of all text files
     #[arg(long, env = "SERVICE_FILE", value_name = "FILE")]
     file: Option<String>,
     /// End with 3 if a line is printed
@@ -60,7 +60,7 @@ impl News {
             let text = format!(
                 "the newest success of {scan}, job {newest}, has no artifact {artifact}: no news; it has: {there}"
             );
-            // By a slip in the name, every change would be lost.
+            // A typing error in the name must not lose the news.
             if processed.is_none() && !news.declared.contains(artifact) {
                 return Err(Error::Usage {
                     what: text,
@@ -91,7 +91,7 @@ impl News {
     }
 }
 
-/// Fetches what was processed, unless it is gone.
+/// Fetches the processed artifact, unless it is gone.
 async fn fetch_processed(
     session: &mut Session<'_>,
     client: &Client,
@@ -110,7 +110,7 @@ async fn fetch_processed(
     }
 }
 
-/// The expression that starts a scan by news.
+/// The expression that starts a scan when there is news.
 fn expression(scan: &ScanName, artifact: &str) -> String {
     let scan = if scan.is_dotted() {
         format!("scans.{scan}")

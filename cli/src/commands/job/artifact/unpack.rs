@@ -1,6 +1,6 @@
-//! Unpacks a zip into a folder. Artifacts hold only files and folders inside the job's folder. A zip with anything else
-//! was not packed by a runner and is refused; whatever its entries are called, nothing is written outside the folder.
-//! The entries go to a temporary folder inside it first, and are moved once all of them are there.
+//! Unpacks a zip into a folder. Artifacts contain only files and folders inside the job's folder. Other zips were not packed by a
+//! runner and are refused, and no entry can be written outside of the folder. The entries first go to a temporary folder inside
+//! it, and are moved after all of them are unpacked.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -50,7 +50,7 @@ pub(super) fn unpack(
     for at in 0..archive.len() {
         let mut entry = archive.by_index(at).map_err(broken)?;
         let name = entry.name().map_err(broken)?;
-        // The library takes a backslash at the end for a slash.
+        // The library treats a backslash at the end as a slash.
         let is_folder = name.ends_with('/');
         let inside = inside(&name).filter(|_| !entry.is_symlink());
         let Some(name) = inside else {
@@ -84,8 +84,8 @@ pub(super) fn unpack(
     Ok(files.len())
 }
 
-/// The path of an entry, if it stays inside the folder. A backslash or colon is a character like any other, as on the
-/// machine of the runner.
+/// The path of an entry, if it stays inside the folder. As on the runner's machine, backslashes and colons are ordinary
+/// characters.
 fn inside(name: &str) -> Option<PathBuf> {
     let components = Path::new(name).components();
     let path = components
@@ -101,7 +101,7 @@ fn inside(name: &str) -> Option<PathBuf> {
     (!path.as_os_str().is_empty()).then_some(path)
 }
 
-/// Fails if a file stands where the zip has a folder, or the other way round. Moving would stop halfway.
+/// Fails if a file exists where the zip has a folder, or the other way round. Otherwise moving would stop halfway.
 fn verify_no_clash(
     to: &Path,
     folders: &BTreeSet<PathBuf>,

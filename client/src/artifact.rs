@@ -1,4 +1,4 @@
-//! Artifacts as users fetch them.
+//! Artifacts: listing, downloading and removing them.
 
 use bytes::Bytes;
 use http::Method;
@@ -11,7 +11,7 @@ use crate::call::Answer;
 use crate::job::job_route;
 use crate::{Client, Error, limits};
 
-/// A file on its way: an artifact, or the files of a repository. Its content is not checked here.
+/// A file that is being downloaded: an artifact, or the files of a repository. Its content is not checked here.
 pub struct Download {
     answer: Answer,
 }
@@ -55,10 +55,9 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// Removes an artifact of a job that is over, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. Its record
-    /// stays.
+    /// Removes an artifact of a finished job, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. Its record stays.
     ///
-    /// A job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
+    /// An unfinished job is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn delete_artifact(&self, job: Uuid, artifact: &str) -> Result<(), Error> {
         let route = job_route(job).then("artifacts").name(artifact)?;
         self.call(Method::DELETE, &route).done().await
@@ -89,7 +88,7 @@ impl Download {
         digest_in(tag)
     }
 
-    /// The next piece; `None` after the last. A download cannot be continued after an error.
+    /// The next piece; `None` after the last piece. A download cannot be continued after an error.
     pub async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
         match timeout(limits::STALL, self.answer.piece()).await {
             Ok(piece) => piece,

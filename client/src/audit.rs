@@ -7,22 +7,21 @@ use crate::job::rfc3339;
 use crate::route::Route;
 use crate::{Client, Error};
 
-/// Which lines of the audit log are wanted. A field that is `None` does not restrict.
+/// Selects lines of the audit log. A field that is `None` does not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditFilter {
-    /// Of the token with this id or name.
+    /// Lines of the token with this id or name.
     pub actor: Option<String>,
-    /// With an action of this kind, as in `token_created`.
+    /// Lines with an action of this kind, as in `token_created`.
     pub kind: Option<String>,
-    /// At this time or later.
+    /// Lines at this time or later.
     pub since: Option<DateTime<Utc>>,
-    /// At this time or earlier.
+    /// Lines at this time or earlier.
     pub until: Option<DateTime<Utc>>,
 }
 
 impl Client {
-    /// One page of what people did, newest first: `GET /audit`. `cursor` is the `next_cursor` of the page
-    /// before.
+    /// One page of the actions of people, newest first: `GET /audit`. `cursor` is the `next_cursor` of the previous page.
     pub async fn audit(
         &self,
         filter: &AuditFilter,

@@ -1,4 +1,4 @@
-//! Pauses between attempts. A pause follows a failure only.
+//! Pauses between attempts. A pause follows only a failure.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Pauses that begin with about `first` and double up to `longest`.
+    /// Pauses that begin at about `first` and double up to `longest`.
     pub const fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
@@ -38,8 +38,8 @@ impl Backoff {
         self.failures
     }
 
-    /// The pause doubles with each failure, up to a bound. It is drawn from its upper half, so that the clients of a
-    /// restarted daemon do not all come at once.
+    /// The pause doubles with each failure, up to a limit. A random part spreads it over its upper half, so that the clients of a
+    /// restarted daemon do not all reconnect at once.
     fn pause(&self, random: u8) -> Duration {
         let doublings = self.failures.saturating_sub(1).min(16);
         let doubled = self.first.saturating_mul(1 << doublings);

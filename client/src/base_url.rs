@@ -18,7 +18,7 @@ impl BaseUrl {
                 reason,
             })
         };
-        // Checked first, before any error that shows the text: everything up to the last `@` may be a secret.
+        // Check this before any error that shows the text, because everything up to the last `@` may be a secret.
         if text.contains('@') {
             return Err(Error::BaseUrl {
                 url: "(not shown)".to_owned(),
@@ -70,7 +70,7 @@ impl BaseUrl {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    /// The URL of a route, as text: only a request that is sent needs more.
+    /// The URL of a route, as text. Only a request that is sent needs a parsed URL.
     pub(crate) fn join(&self, route: &Route) -> String {
         let scheme = if self.is_https() { "https" } else { "http" };
         let authority = self

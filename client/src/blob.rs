@@ -1,4 +1,4 @@
-//! Blobs: files of users in a project. Without a project the daemon takes the only project that the token can see.
+//! Blobs: files of users in a project. Without a project, the daemon takes the only project of the token.
 
 use http::Method;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
@@ -14,21 +14,21 @@ const CONTENT_DIGEST: HeaderName = HeaderName::from_static(wire::CONTENT_DIGEST_
 
 #[derive(Debug)]
 pub struct BlobUpload<'a> {
-    /// Read from its start.
+    /// The file is read from its start.
     pub file: std::fs::File,
     /// The length of the file in bytes, if it has one.
     pub size: Option<u64>,
-    /// SHA-256, hexadecimal. The daemon refuses another content.
+    /// The expected SHA-256, hexadecimal. The daemon refuses other content.
     pub sha256: Option<&'a str>,
     /// How long the blob is kept, such as `1h`.
     pub expires_in: Option<&'a str>,
-    /// Whether a blob that is there must not be replaced.
+    /// Whether an existing blob must not be replaced.
     pub is_new: bool,
 }
 
 impl Client {
-    /// All blobs whose paths begin with `prefix`: `GET /blobs`. With `is_flat`, what is in deeper folders is left out,
-    /// and the folders themselves are listed.
+    /// All blobs whose paths begin with `prefix`: `GET /blobs`. With `is_flat`, the content of deeper folders is left out, and
+    /// the folders themselves are listed.
     pub async fn blobs(
         &self,
         project: Option<&str>,
@@ -48,8 +48,7 @@ impl Client {
         Ok(all)
     }
 
-    /// The record of the blob at `path`, which has these names. A missing blob is refused with
-    /// [`wire::ErrorCode::NotFound`].
+    /// The record of the blob at `path`, whose parts are `names`. A missing blob is refused with [`wire::ErrorCode::NotFound`].
     pub async fn blob(
         &self,
         project: Option<&str>,
@@ -57,14 +56,14 @@ impl Client {
         names: &[String],
     ) -> Result<Blob, Error> {
         let mut pages = Pages::of(project, path, true);
-        // Nearly always it is the first of all that begin like it.
+        // The blob is nearly always the first with this prefix.
         while let Some(page) = pages.next(self).await? {
             let found = page.items.into_iter().find(|blob| blob.path == path);
             if let Some(found) = found {
                 return Ok(found);
             }
         }
-        // The daemon says best that it is not there.
+        // The daemon's error best describes a missing blob.
         let call = self.get(&blob_route(project, names)?);
         Err(Error::Protocol {
             operation: call.open().await?.operation().clone(),
@@ -99,7 +98,7 @@ impl Client {
             call = call.header(IF_NONE_MATCH, "*")?;
         }
         if let Some(size) = upload.size {
-            // The daemon decides by the length whether to take the body at all.
+            // The daemon decides by the length whether it accepts the body.
             call = call.header(CONTENT_LENGTH, &size.to_string())?;
         }
         let body = pieces(upload.file, upload.size);
@@ -135,7 +134,7 @@ impl Client {
         self.call(Method::DELETE, &route).done().await
     }
 
-    /// The whole address of a path of the daemon.
+    /// The full URL of a path of the daemon.
     pub fn url_of(&self, path: &str) -> String {
         self.base.join(&Route::outside(path))
     }

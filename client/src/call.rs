@@ -1,4 +1,4 @@
-//! One request and its answer. It is bounded in time and size, and repeated if that is harmless.
+//! One request and its answer. A call is limited in time and size, and repeated if that is harmless.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROGRAM: HeaderValue =
     HeaderValue::from_static(concat!("everscan/", env!("CARGO_PKG_VERSION")));
 
-/// Creating calls with this header may be repeated.
+/// Calls that make an object may be repeated with this header.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// A request that can be sent any number of times.
@@ -86,7 +86,7 @@ impl Call<'_> {
         self
     }
 
-    /// For requests that the daemon holds until something happens.
+    /// The time limit of requests that the daemon holds until something happens.
     pub(crate) fn held(mut self) -> Self {
         self.limit = limits::HELD_ANSWER;
         self
@@ -109,13 +109,13 @@ impl Call<'_> {
         Ok(self)
     }
 
-    /// Makes the call repeatable under a fresh key. The repeat of a call that made a secret is refused, and the refusal
-    /// says what was made.
+    /// Makes the call repeatable with a new key. If the call made a secret, its repeat is refused, and the refusal names the
+    /// object that was made.
     pub(crate) fn once(self) -> Result<Self, Error> {
         self.idempotent(&Uuid::new_v4().to_string())
     }
 
-    /// Makes the call repeatable: the daemon carries out the same key once.
+    /// Makes the call repeatable: the daemon executes the same key only once.
     pub(crate) fn idempotent(self, key: &str) -> Result<Self, Error> {
         Ok(self.header(IDEMPOTENCY_KEY, key)?.patience(Patience::Call))
     }
@@ -125,19 +125,19 @@ impl Call<'_> {
         Ok(self.json_bytes(body.into()))
     }
 
-    /// Sends text that is already JSON.
+    /// Sets a body that is already JSON.
     pub(crate) fn json_bytes(mut self, body: Bytes) -> Self {
         self.body = body;
         self.headers.insert(CONTENT_TYPE, JSON);
         self
     }
 
-    /// Sends, and reads the answer as JSON.
+    /// Sends the request and reads the answer as JSON.
     pub(crate) async fn answer<T: DeserializeOwned>(self) -> Result<T, Error> {
         Ok(self.answer_with_headers().await?.1)
     }
 
-    /// Sends, and reads the answer as JSON, with its headers.
+    /// Sends the request and reads the answer as JSON, with its headers.
     pub(crate) async fn answer_with_headers<T: DeserializeOwned>(
         self,
     ) -> Result<(HeaderMap, T), Error> {
@@ -152,7 +152,7 @@ impl Call<'_> {
         })
     }
 
-    /// Sends, and ignores the answer's body.
+    /// Sends the request and ignores the answer's body.
     pub(crate) async fn done(self) -> Result<(), Error> {
         self.send().await.map(drop)
     }
@@ -172,7 +172,7 @@ impl Call<'_> {
         }
     }
 
-    /// Sends, and leaves the body to the caller. The time limit ends with the headers.
+    /// Sends the request and leaves the body to the caller. The time limit ends with the headers.
     pub(crate) async fn open(&self) -> Result<Answer, Error> {
         let mut repetition = Repetition::new(self.patience);
         loop {
@@ -184,12 +184,12 @@ impl Call<'_> {
         }
     }
 
-    /// Sends once, with a body that is made meanwhile, and ignores the answer's body.
+    /// Sends the request once, with a body that is produced meanwhile, and ignores the answer's body.
     pub(crate) async fn send_streamed(self, body: RequestBody) -> Result<(), Error> {
         self.stream(body).await.map(drop)
     }
 
-    /// The same, and reads the answer as JSON.
+    /// The same, but reads the answer as JSON.
     pub(crate) async fn answer_to_streamed<T: DeserializeOwned>(
         self,
         body: RequestBody,
@@ -204,7 +204,7 @@ impl Call<'_> {
         attempt.await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
-    /// Boxed, so that the pool is compiled here only, and not in every package that awaits an answer.
+    /// Boxed, so that the pool is compiled only here, and not in every package that awaits an answer.
     fn open_once(&self, streamed: Option<RequestBody>) -> BoxFuture<'_, Result<Answer, Error>> {
         Box::pin(self.open_directly(streamed))
     }
@@ -256,7 +256,7 @@ impl Call<'_> {
     }
 }
 
-/// An answer whose body is not read yet.
+/// An answer with an unread body.
 pub(crate) struct Answer {
     operation: Operation,
     head: response::Parts,
@@ -302,7 +302,7 @@ impl Answer {
         Ok(body.freeze())
     }
 
-    /// Reads the reason of a refusal. A proxy may have answered instead of the daemon.
+    /// Reads the reason of a refusal. The answer may come from a proxy instead of the daemon.
     async fn refusal(self) -> Error {
         let operation = self.operation.clone();
         let status = self.head.status;

@@ -1,4 +1,4 @@
-//! The client. The other files add its methods, one file for each kind of thing.
+//! The client. The other files add its methods, one file for each kind of object.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Client {
         Self::trusting(base_url, token, None)
     }
 
-    /// The same, which trusts the certificates in the PEM file `ca_file` instead of the machine's, if it is given.
+    /// The same, but trusts the certificates in the PEM file `ca_file`, if given, instead of the machine's.
     pub fn trusting(
         base_url: &str,
         token: Option<Secret>,
@@ -39,7 +39,7 @@ impl Client {
         })
     }
 
-    /// The same connections with another token.
+    /// The same connections with a different token.
     #[must_use]
     pub fn with_token(&self, token: Secret) -> Self {
         Self {

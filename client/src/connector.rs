@@ -1,5 +1,5 @@
-//! The connection pool: how connections are made and how long they are kept. The machine's certificates are read for
-//! `https` only, so that a client of a daemon on the same machine starts fast and stays small.
+//! The connection pool: how connections are made and how long they are kept. The machine's certificates are read only for
+//! `https`, so that a client of a daemon on the same machine starts fast and stays small.
 
 use std::io;
 use std::path::Path;
@@ -26,16 +26,16 @@ use crate::base_url::BaseUrl;
 use crate::error::Source;
 use crate::{Error, limits};
 
-/// The body of a request. It may be made while it is sent.
+/// The body of a request. It may be produced while it is sent.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, io::Error>;
 
-/// Connections to one daemon. Clones share them. Redirects are not followed: the contract has none, and the token must
-/// not be sent elsewhere.
+/// Connections to one daemon. Clones share them. Redirects are not followed: the contract has no redirects, and the token must
+/// not be sent to other hosts.
 pub(crate) type Pool = legacy::Client<Connector, RequestBody>;
 
-/// A pool that uses the proxy which the environment names for this address, if any.
+/// A pool that uses the proxy that the environment sets for this address, if any.
 ///
-/// TLS trusts the certificates in the PEM file `ca_file` instead of the machine's, if it is given.
+/// TLS trusts the certificates in the PEM file `ca_file`, if given, instead of the machine's.
 pub(crate) fn connect(base: &BaseUrl, ca_file: Option<&Path>) -> Result<Pool, Error> {
     connect_through(&proxy::matcher::Matcher::from_env(), base, ca_file)
 }
@@ -71,7 +71,7 @@ fn connect_through(
             Connector::Tunnelled(tls.wrap_connector(tunnel))
         }
         None => {
-            // The TLS layer above this one asks it for plain bytes.
+            // The TLS layer above requests plain connections.
             tcp.enforce_http(false);
             Connector::Direct(tls.wrap_connector(tcp))
         }
@@ -82,7 +82,7 @@ fn connect_through(
         .build(connector))
 }
 
-/// The certificates that TLS trusts: those of the file, the machine's, or none if TLS is not used.
+/// The certificates that TLS trusts: the certificates of the file, or of the machine. None without TLS.
 fn trust(base: &BaseUrl, ca_file: Option<&Path>) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)

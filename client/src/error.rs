@@ -40,7 +40,7 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum Error {
     #[error("{url:?} is no base URL: {reason}")]
     BaseUrl {
-        /// The address, unless it holds credentials.
+        /// The address, unless it contains credentials.
         url: String,
         /// What is wrong with it.
         reason: String,
@@ -62,22 +62,22 @@ pub enum Error {
         operation: Operation,
         source: Source,
     },
-    /// The connection ended before the answer did. The request may have been carried out.
+    /// The connection ended before the answer was complete. The request may have been executed.
     #[error("lost the connection to the daemon during {operation}")]
     Interrupted {
         operation: Operation,
         source: Source,
     },
-    /// No answer within the bounds of [`crate::limits`]. The request may have been carried out.
+    /// No answer within the limits of [`crate::limits`]. The request may have been executed.
     #[error("got no answer in time to {operation}")]
     TimedOut { operation: Operation },
     #[error("{} ({operation}, status {status}){}", problem.detail, problem.fields())]
     Refused {
         operation: Operation,
         status: u16,
-        /// How long to wait before another try, if the answer says so.
+        /// How long to wait before another attempt, if the answer says so.
         retry_after: Option<Duration>,
-        /// The daemon's reason. If something else answered, this is made from the status.
+        /// The daemon's reason. If another server answered, the reason is made from the status.
         problem: Box<Problem>,
     },
     #[error("cannot make sense of the answer to {operation}: {reason}")]
@@ -103,7 +103,7 @@ impl Error {
         }
     }
 
-    /// Whether to repeat a call at once, if it may be repeated: the daemon is not there, or not ready yet.
+    /// Whether to repeat a repeatable call at once: the daemon is unreachable, or not ready yet.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
             Self::Unreachable { source, .. } => !is_of_tls(source),
@@ -121,12 +121,12 @@ impl Error {
         }
     }
 
-    /// Whether the daemon did nothing, so that repeating the call cannot do it twice.
+    /// Whether the daemon did nothing, so that a repeat cannot execute the call twice.
     pub(crate) fn is_harmless(&self) -> bool {
         self.code() == Some(ErrorCode::RateLimited)
     }
 
-    /// How long to wait before another try, if the answer says so. A time that no program would wait for is shortened.
+    /// How long to wait before another attempt, if the answer says so. Extreme times are shortened.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => retry_after.map(|it| it.min(RETRY_AFTER)),
@@ -227,7 +227,7 @@ impl Error {
 
 /// The server answered TLS with plain HTTP.
 #[derive(Debug, thiserror::Error)]
-#[error("the server speaks plain HTTP there, and no HTTPS")]
+#[error("the server speaks plain HTTP at this address, not HTTPS")]
 struct PlainHttp;
 
 #[derive(Debug, thiserror::Error)]
@@ -236,9 +236,9 @@ struct Untrusted(CertificateError);
 
 fn in_words(reason: &CertificateError) -> String {
     let text = reason.to_string();
-    // The library has no name of its own for it.
+    // The library has no separate variant for it.
     if text.contains("CaUsedAsEndEntity") {
-        "it is one of an authority, as `openssl req -x509` makes by default; make it with \
+        "it is the certificate of an authority, as `openssl req -x509` makes by default; make it with \
          `-addext basicConstraints=critical,CA:FALSE`"
             .to_owned()
     } else {
@@ -246,8 +246,8 @@ fn in_words(reason: &CertificateError) -> String {
     }
 }
 
-/// Why TLS did not begin, if the server's first bytes were not TLS (Everscan may speak plain HTTP) or its certificate is
-/// refused. No other try helps.
+/// Why TLS failed, if the server's first bytes were not TLS (Everscan may speak plain HTTP) or its certificate is refused.
+/// Another attempt would not help.
 fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -260,7 +260,7 @@ fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
             }
             Some(_) | None => {}
         }
-        // An I/O error does not return the error inside it as its source.
+        // The source of an I/O error skips the error inside it.
         let wrapped = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -272,7 +272,7 @@ fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
     None
 }
 
-/// Whether TLS failed for a reason that stays.
+/// Whether TLS failed for a permanent reason.
 fn is_of_tls(source: &Source) -> bool {
     source.is::<PlainHttp>() || source.is::<Untrusted>()
 }

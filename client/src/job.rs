@@ -1,4 +1,4 @@
-//! Jobs as users see them.
+//! Jobs: listing, showing, waiting, removing and running them again.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
@@ -9,7 +9,7 @@ use crate::repetition::Patience;
 use crate::route::Route;
 use crate::{Client, Error};
 
-/// Which jobs to list. A field that is `None` does not restrict.
+/// Selects jobs. A field that is `None` does not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// Id, name, or `source/name` of a workflow.
@@ -36,7 +36,7 @@ pub(crate) fn job_route(id: Uuid) -> Route {
 }
 
 impl Client {
-    /// One page of jobs, newest first: `GET /jobs`. `cursor` is the `next_cursor` of the page before.
+    /// One page of jobs, newest first: `GET /jobs`. `cursor` is the `next_cursor` of the previous page.
     pub async fn jobs(
         &self,
         filter: &JobFilter,
@@ -63,7 +63,7 @@ impl Client {
 
     /// One job by the first or last digits of its id: `GET /jobs/{part}`.
     ///
-    /// A part that several jobs have is refused with [`wire::ErrorCode::AmbiguousName`].
+    /// If several ids have this part, the call is refused with [`wire::ErrorCode::AmbiguousName`].
     pub async fn job_by_part(&self, part: &str) -> Result<Job, Error> {
         self.get(&Route::v0("jobs").name(part)?).answer().await
     }
@@ -72,7 +72,7 @@ impl Client {
         self.get(&job_route(id).then("context")).answer().await
     }
 
-    /// One job, like [`Client::job`]. Waits for a daemon that restarts.
+    /// One job, like [`Client::job`], but waits for a restarting daemon.
     pub async fn job_patiently(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id))
             .patience(Patience::Wait)
@@ -80,8 +80,8 @@ impl Client {
             .await
     }
 
-    /// Waits until the job is over or the daemon ends the wait (after 50 s), and returns the job. Call again while the
-    /// job is not over. A restart of the daemon does not end the wait.
+    /// Waits until the job has ended or the daemon ends the wait (after 50 s), and returns the job. Call again while the job is
+    /// unfinished. A restart of the daemon does not end the wait.
     pub async fn await_job(&self, id: Uuid) -> Result<Job, Error> {
         self.get(&job_route(id).with("wait", true))
             .held()
@@ -90,14 +90,14 @@ impl Client {
             .await
     }
 
-    /// Removes a job that is over, with its log and artifacts: `DELETE /jobs/{id}`.
+    /// Removes a finished job, with its log and artifacts: `DELETE /jobs/{id}`.
     ///
-    /// A job that is not over is refused with [`wire::ErrorCode::IllegalTransition`].
+    /// An unfinished job is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn delete_job(&self, id: Uuid) -> Result<(), Error> {
         self.call(Method::DELETE, &job_route(id)).done().await
     }
 
-    /// Runs a finished job again, of the same revision or of the active one: `POST /jobs/{id}/rerun`. Returns the new job.
+    /// Runs a finished job again, with the same revision or the active revision: `POST /jobs/{id}/rerun`. Returns the new job.
     /// Calls with the same idempotency key make one job, so this call is repeated if the daemon cannot be reached.
     pub async fn rerun_job(
         &self,
@@ -116,7 +116,7 @@ impl Client {
 
     /// Cancels a job: `POST /jobs/{id}/cancel`. Returns the cancelled job.
     ///
-    /// A job that is over is refused with [`wire::ErrorCode::IllegalTransition`].
+    /// A finished job is refused with [`wire::ErrorCode::IllegalTransition`].
     pub async fn cancel_job(&self, id: Uuid) -> Result<Job, Error> {
         self.call(Method::POST, &job_route(id).then("cancel"))
             .json(&CancelJob {})?

@@ -4,11 +4,11 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use crate::limits;
 
-/// Takes pieces of a stream and returns complete lines. Holds at most one line and the newest piece.
+/// Takes pieces of a stream and returns complete lines. Keeps at most one line and the newest piece.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: BytesMut,
-    /// Bytes at the front that are known to hold no line end.
+    /// Bytes at the front that contain no line end.
     searched: usize,
 }
 

@@ -1,9 +1,8 @@
 //! Typed HTTP client of `/v0`, for users, runners and workers.
 //!
-//! Every method calls one route of the contract in `wire`. It returns the route's type or an [`Error`] that names the
-//! request. Calls that read, and calls with an idempotency key, are repeated a few times if the daemon cannot be
-//! reached. All others are sent at most once; the caller decides whether to repeat them. This package does not know how
-//! the daemon keeps its state.
+//! Every method calls one route of the contract in `wire`. It returns the route's type or an [`Error`] that names the request.
+//! Calls that read, and calls with an idempotency key, are repeated a few times if the daemon cannot be reached. All other calls
+//! are sent at most once; the caller decides whether to repeat them. This package does not depend on the daemon's storage.
 
 mod artifact;
 mod audit;

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// Time to make a connection. A host that needs longer is as good as gone.
+/// Time to make a connection. A slower host is probably down.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
-/// Time from a request to its whole answer. The slowest ordinary answer is a commit on a loaded disk.
+/// Time from a request to its complete answer. The slowest ordinary answer is a commit on a busy disk.
 pub const ANSWER: Duration = Duration::from_secs(30);
 
-/// The same for requests that the daemon holds, which it does for at most 50 s. Only for files that it must fetch first it
-/// takes longer, and is asked again.
+/// The same for requests that the daemon holds, for at most 50 s. It takes longer only if it must fetch files first; then the
+/// request is repeated.
 pub const HELD_ANSWER: Duration = Duration::from_secs(65);
 
-/// Time between two pieces of a download. After that the other side counts as hung.
+/// Time between two pieces of a download. After that the connection counts as hung.
 pub const STALL: Duration = Duration::from_secs(60);
 
 /// The slowest upload worth waiting for, in bytes per second.
@@ -26,7 +26,7 @@ pub const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 /// the daemon's machine loses power.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Unanswered probes that end a connection.
+/// Number of unanswered probes that end a connection.
 pub const KEEP_ALIVE_QUESTIONS: u32 = 3;
 
 /// Bytes of an answer in memory. The largest is a page of 200 jobs, or the assignment of a job with the largest inputs
@@ -40,36 +40,36 @@ pub const LOG_LINE_BYTES: usize = 1024 * 1024;
 /// Bytes read from a file at once during an upload.
 pub const UPLOAD_PIECE: usize = 256 * 1024;
 
-/// What an upload without a known length may be, for how long it is waited for.
+/// The size for which an upload of unknown length may take time.
 pub const UNKNOWN_SIZE: u64 = 16 * 1024 * 1024 * 1024;
 
-/// Blobs of one page of a list: the most that the daemon answers.
+/// Blobs on one page of a list: the daemon's maximum.
 pub const BLOBS: usize = 200;
 
-/// Pages of one list, at 200 items each. A daemon that sends more goes in circles.
+/// Pages of one list, at 200 items each. A daemon that sends more pages repeats itself.
 pub const PAGES: usize = 1_000;
 
-/// Attempts of a call that may be repeated: about 1.5 s, so that a person soon sees that nobody answers.
+/// Attempts of a repeatable call: about 1.5 s, so that a person soon sees that the daemon does not answer.
 pub const CALL_ATTEMPTS: u32 = 5;
 
-/// Attempts of a call that waits anyway: about 40 s, so that it outlives a restart of the daemon.
+/// Attempts of a call that waits anyway: about 40 s, so that it survives a restart of the daemon.
 pub const WAIT_ATTEMPTS: u32 = 14;
 
 /// A followed log whose connection lasted this long counts as a success. A proxy may end quiet connections every
 /// minute.
 pub const STEADY_CONNECTION: Duration = Duration::from_secs(10);
 
-/// The pause before the first repetition. It doubles from there.
+/// The pause before the first repeat. Further pauses double.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest pause that the daemon may ask for (`Retry-After`).
 pub const RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// Attempts of a call that the daemon asked to repeat later: with its pauses several seconds, so that a script that is
-/// too fast becomes slower and does not fail.
+/// Attempts of a call that the daemon asked to repeat later: with its pauses several seconds, so that a script that is too fast
+/// becomes slower but does not fail.
 pub const LATER_ATTEMPTS: u32 = 8;
 
-/// The longest pause between two repetitions.
+/// The longest pause between two repeats.
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// How long an upload of `size` bytes may take.

@@ -1,5 +1,5 @@
-//! A job's log, live or finished. If the connection breaks, reading continues after the last record, so the caller sees
-//! each record once.
+//! A job's log, live or finished. If the connection breaks, reading continues after the last record, so the caller gets each
+//! record once.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use tokio::time::Instant;
@@ -13,25 +13,24 @@ use crate::repetition::{Patience, Repetition};
 use crate::route::Route;
 use crate::{Client, Error, limits};
 
-/// Which records of a log are wanted. A field that is `None` does not restrict.
+/// Selects records of a log. A field that is `None` does not restrict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogFilter {
-    /// Of this step, from 0.
+    /// Records of this step, from 0.
     pub step: Option<u32>,
     pub stream: Option<Stream>,
-    /// Read at this time or later.
+    /// Records that were read at this time or later.
     pub since: Option<DateTime<Utc>>,
 }
 
-/// What of a log to read.
+/// The part of a log to read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogQuery {
-    /// The number of the first record. Has no effect beside `tail`.
+    /// The number of the first record. Ignored if `tail` is set.
     pub from: u64,
-    /// Begin so many records before the end. Only records that match the filter count.
+    /// Begin this many records before the end. Only records that match the filter count.
     pub tail: Option<u64>,
-    /// Go on until the job is over. A daemon that stops also ends a followed log, so read the job to learn whether it is
-    /// over.
+    /// Continue until the job has ended. A stopping daemon also ends the stream, so read the job to see whether it has ended.
     pub follow: bool,
     pub filter: LogFilter,
 }
@@ -64,8 +63,8 @@ impl Client {
         }
     }
 
-    /// One page of the records of a log that contain a text: `GET /jobs/{id}/logs/search`. `cursor` is the `next_cursor`
-    /// of the page before.
+    /// One page of the records of a log that contain a text: `GET /jobs/{id}/logs/search`. `cursor` is the `next_cursor` of the
+    /// previous page.
     pub async fn search_log(
         &self,
         job: Uuid,
@@ -127,7 +126,7 @@ impl LogStream {
         self
     }
 
-    /// What was not read yet: a query that goes on after the last record.
+    /// The unread part: a query that continues after the last record.
     pub fn unread(&self) -> LogQuery {
         self.unread
     }

@@ -8,11 +8,11 @@ use crate::call::Call;
 use crate::route::Route;
 use crate::{Client, Error};
 
-/// What an edit expects of the value that it replaces or removes. The daemon refuses an edit that expects something else
-/// with [`wire::ErrorCode::PreconditionFailed`].
+/// The value that an edit expects to replace or remove. The daemon refuses any other value with
+/// [`wire::ErrorCode::PreconditionFailed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever is there.
+    /// Any value, or none.
     Anything,
     /// There is no value.
     Nothing,

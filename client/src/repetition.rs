@@ -4,9 +4,9 @@ use crate::{Backoff, Error, limits};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Once: repeating it could do the thing twice.
+    /// Once, because a repeat could execute the call twice.
     Once,
-    /// A few times within moments.
+    /// A few times within a short time.
     Call,
     /// For as long as a restart of the daemon takes.
     Wait,
@@ -37,7 +37,7 @@ impl Repetition {
         }
     }
 
-    /// Changes how many attempts are allowed.
+    /// Changes the allowed number of attempts.
     pub(crate) const fn be(&mut self, patience: Patience) {
         self.patience = patience;
     }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// Everything but the characters that are plain anywhere in a URL.
+/// All characters except those that are plain anywhere in a URL.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -26,7 +26,7 @@ impl Route {
         Self::outside(&format!("{}/{fixed}", wire::VERSION_PREFIX))
     }
 
-    /// A path outside the versioned contract.
+    /// A path outside of the versioned contract.
     pub(crate) fn outside(path: &str) -> Self {
         Self {
             path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! Runners as users see them.
+//! Runners: listing, showing and removing them.
 
 use http::Method;
 use wire::{Registration, Runner};

@@ -1,4 +1,4 @@
-//! The calls of a runner, with its session token. None is repeated here: the runner's own loop decides.
+//! The calls of a runner, with its session token. They are not repeated here: the runner's own loop decides about repeats.
 
 use http::Method;
 use wire::{Hello, Message, Poll, RegisterRunner, RegisteredRunner};
@@ -8,15 +8,15 @@ use crate::{Client, Error, Secret};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollAnswer {
-    /// What to do; empty if nothing happened while the daemon held the poll.
+    /// The messages; empty if nothing happened while the daemon held the poll.
     pub messages: Vec<Message>,
-    /// A new session token. Store it and use it from now on; the old one ends soon.
+    /// A new session token. Store it and use it from now on; the old token expires soon.
     pub renewed_token: Option<Secret>,
 }
 
 impl Client {
-    /// Registers a runner: `POST /runners/register`. The body holds the registration token, so no other token is
-    /// needed.
+    /// Registers a runner: `POST /runners/register`. The body contains the registration token, so the request needs no other
+    /// token.
     pub async fn register(&self, runner: &RegisterRunner) -> Result<RegisteredRunner, Error> {
         self.call(Method::POST, &Route::v0("runners/register"))
             .json(runner)?
@@ -38,8 +38,8 @@ impl Client {
             .await
     }
 
-    /// Asks for work: `POST /messages`. The daemon holds the answer until there is work, for at most 50 s. Dropping the
-    /// future abandons the poll; a new poll ends an older one.
+    /// Polls for jobs: `POST /messages`. The daemon holds the answer until it has a message, for at most 50 s. Dropping the
+    /// future abandons the poll; a new poll ends an older poll.
     pub async fn poll(&self, poll: &Poll) -> Result<PollAnswer, Error> {
         let (headers, messages) = self
             .call(Method::POST, &Route::v0("messages"))

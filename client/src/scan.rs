@@ -1,4 +1,4 @@
-//! Scans: where they stand, and their past. `workflow` is always the id, the name, or `source/name`.
+//! Scans: their status, jobs, ledger and slots. `workflow` is always the id, the name, or `source/name`.
 
 use wire::{JobLine, LedgerRecord, Page, ScanStatus, Slot};
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Takes the token as the `Authorization` header carries it.
+    /// The token as it is in the `Authorization` header.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }

@@ -1,11 +1,11 @@
-//! How every program that talks to a daemon reads its environment.
+//! How all programs that talk to a daemon read their environment.
 
 use clap::builder::{BoolishValueParser, Resettable};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 
-/// The command line of a program. An empty variable counts as absent, and `1`, `yes` and `on` set a flag as `true`
-/// does. Help texts never show the values of the environment.
+/// The command line of a program. An empty variable counts as absent, and `1`, `yes` and `on` set a flag like `true`. Help texts
+/// never show the values of the environment.
 pub fn command_line<P: CommandFactory>() -> Command {
     forgiving(P::command())
 }

@@ -19,8 +19,8 @@ impl Client {
         self.get(&Route::v0("sources").name(name)?).answer().await
     }
 
-    /// Makes the daemon read the repository now: `POST /sources/{name}/sync`. Returns the source as it is now; with
-    /// `wait`, as it is afterwards.
+    /// Makes the daemon poll the repository now: `POST /sources/{name}/sync`. Returns the source at once, or after the poll with
+    /// `wait`.
     pub async fn sync_source(&self, name: &str, wait: bool) -> Result<Source, Error> {
         let route = Route::v0("sources").name(name)?.then("sync");
         let call = if wait {
@@ -31,7 +31,7 @@ impl Client {
         call.answer().await
     }
 
-    /// Lets a held tip be applied: `POST /sources/{name}/approve`. Returns the source once the tip is applied.
+    /// Approves a held tip: `POST /sources/{name}/approve`. Returns the source after the tip is applied.
     pub async fn approve_source(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Personal access tokens, and links that sign browsers in with them.
+//! Personal access tokens, and links that sign browsers in.
 
 use http::Method;
 use wire::{CreateToken, CreatedToken, RegenerateToken, SignInLink, Token};

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use crate::connector::RequestBody;
 use crate::limits;
 
-/// The first `size` bytes of a file. Without a size it is read from where it is to its end, as a pipe is.
+/// The first `size` bytes of a file. Without a size, the file is read from its current position to its end, like a pipe.
 pub(crate) fn pieces(file: File, size: Option<u64>) -> RequestBody {
     let mut file = tokio::fs::File::from_std(file);
     file.set_max_buf_size(limits::UPLOAD_PIECE);

@@ -1,5 +1,5 @@
-//! The calls of a worker about its one job, with the job's token. None is repeated here: the worker knows what it has
-//! spooled and decides.
+//! The calls of a worker about its job, with the job's token. They are not repeated here: the worker decides about repeats,
+//! because it knows its spool.
 
 use std::fs::File;
 
@@ -31,9 +31,9 @@ pub struct ArtifactUpload<'a> {
 }
 
 impl Client {
-    /// Claims the job: `POST /jobs/{id}/resolve`. If the same worker repeats this, it gets the same answer.
+    /// Claims the job: `POST /jobs/{id}/resolve`. A repeat by the same worker gets the same answer.
     ///
-    /// An offer that has lapsed is refused with [`wire::ErrorCode::OfferLapsed`] or [`wire::ErrorCode::JobOver`].
+    /// A lapsed offer is refused with [`wire::ErrorCode::OfferLapsed`] or [`wire::ErrorCode::JobOver`].
     pub async fn resolve(&self, job: Uuid) -> Result<Assignment, Error> {
         self.call(Method::POST, &job_route(job).then("resolve"))
             .answer()
@@ -42,7 +42,7 @@ impl Client {
 
     /// Begins the download of the files of the repository, a tar: `GET /jobs/{id}/source`.
     ///
-    /// If the commit is gone or has files that no job gets, this is refused with [`wire::ErrorCode::CheckoutFailed`].
+    /// If the commit is gone or contains unsupported files, this is refused with [`wire::ErrorCode::CheckoutFailed`].
     pub async fn source_files(&self, job: Uuid) -> Result<Download, Error> {
         let answer = self
             .call(Method::GET, &job_route(job).then("source"))
@@ -59,7 +59,7 @@ impl Client {
             .await
     }
 
-    /// Appends log records: `PATCH /jobs/{id}/logs`. `records` is a JSON array of [`wire::NewLogRecord`]; the first has
+    /// Appends log records: `PATCH /jobs/{id}/logs`. `records` is a JSON array of [`wire::NewLogRecord`]; the first record has
     /// number `from`.
     ///
     /// A gap is refused with [`wire::ErrorCode::LogMismatch`], and [`wire::Problem::next`] has the expected number.
@@ -97,7 +97,7 @@ impl Client {
             .limit(limits::upload(upload.size))
             .header(CONTENT_DIGEST, upload.content_digest)?
             .header(CONTENT_TYPE, "application/zip")?
-            // The daemon decides by the length whether to take the body at all.
+            // The daemon decides by the length whether it accepts the body.
             .header(CONTENT_LENGTH, &upload.size.to_string())?
             .send_streamed(body.boxed_unsync())
             .await

@@ -1,4 +1,4 @@
-//! Workflows, and starting their scans. `workflow` is always the id, the name, or `source/name`.
+//! Workflows, and dispatching their scans. `workflow` is always the id, the name, or `source/name`.
 
 use http::Method;
 use wire::{
@@ -76,7 +76,7 @@ impl Client {
             .await
     }
 
-    /// Lets nothing of a workflow, or of one of its scans, start: `POST /workflows/{workflow}/suspend` and
+    /// Suspends a workflow, or one of its scans: `POST /workflows/{workflow}/suspend` and
     /// `/workflows/{workflow}/scans/{scan}/suspend`.
     pub async fn suspend(
         &self,
@@ -91,7 +91,7 @@ impl Client {
             .await
     }
 
-    /// Lets a workflow or a scan start jobs again: `POST /workflows/{workflow}/resume` and
+    /// Resumes a workflow, or one of its scans: `POST /workflows/{workflow}/resume` and
     /// `/workflows/{workflow}/scans/{scan}/resume`.
     pub async fn resume(
         &self,

@@ -10,7 +10,7 @@ use crate::logging::LogForm;
 /// The default address: this machine only.
 pub(crate) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7411);
 
-/// Everscan's daemon: follows Git repositories and runs what they say.
+/// Everscan's daemon: follows Git repositories and runs their workflows.
 #[derive(Debug, Parser)]
 #[command(name = "everscand", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -27,20 +27,20 @@ check or repair.";
 pub(crate) enum Command {
     /// Run the daemon.
     Run(RunOptions),
-    /// Make a key that seals secrets, in a file of its own, or show the id of one.
+    /// Make a file with a key that seals secrets, or show the id of a key.
     SecretKey(SecretKeyOptions),
     /// Run everything for this machine in one folder: daemon, runner, state. Ctrl-C stops it.
     Up(UpOptions),
-    /// Copy a state folder, also while a daemon uses it.
+    /// Copy a state folder, even while a daemon uses it.
     Backup(BackupOptions),
-    /// Put a backup back, into an empty or missing state folder.
+    /// Restore a backup into an empty or missing state folder.
     Restore(RestoreOptions),
-    /// Check a state folder, also while a daemon uses it.
+    /// Check a state folder, even while a daemon uses it.
     Fsck(FsckOptions),
-    /// Look into a state folder, without a daemon. Secrets and tokens are not shown.
+    /// Show the content of a state folder, without a daemon. Secrets and tokens are not shown.
     #[command(subcommand)]
     State(StateCommand),
-    /// Show the whole loop in a temporary folder: push, dispatch, expressions, broken files, artifacts.
+    /// Show all features in a temporary folder: push, dispatch, expressions, broken files, artifacts.
     Demo(DemoOptions),
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct RunOptions {
     /// The configuration file (YAML).
     #[arg(long, env = "SERVICE_CONFIG", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The state folder; made when it is missing.
+    /// The state folder; a missing folder is made.
     #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     /// Allow a state folder on a network file system, where locks and syncs may not be reliable.

@@ -1,5 +1,5 @@
-//! `everscand backup`: copies of a state folder. A daemon need not stop for a backup, nor know of it; where none runs it is
-//! made the same way. `restore.rs` is the way back.
+//! `everscand backup`: copies of a state folder. A running daemon does not stop for a backup and does not know of it.
+//! `restore.rs` does the reverse.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) fn backup(options: BackupOptions) -> Result<(), Error> {
     }
 }
 
-/// Runs a copy that Ctrl-C and SIGTERM end before its time.
+/// Runs a copy that Ctrl-C and SIGTERM can interrupt.
 pub(crate) fn interruptible(
     copy: impl FnOnce(&dyn Fn() -> bool) -> Result<Copied, CopyError> + Send + 'static,
 ) -> Result<Copied, Error> {

@@ -48,7 +48,7 @@ pub(crate) struct DaemonSettings {
     pub(crate) secret_keys: Option<SealingKeys>,
     pub(crate) retention: RetentionSettings,
     pub(crate) log_limit: u64,
-    /// What jobs of scans that wake each other wait from the second lap on.
+    /// How long jobs of scans that wake each other wait, from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
 }
@@ -73,7 +73,7 @@ struct File {
     blob_versions: BTreeMap<String, u8>,
 }
 
-/// A pause. 0 is the least.
+/// A pause. 0 means the minimum.
 #[derive(Debug, Deserialize)]
 #[serde(
     untagged,
@@ -106,7 +106,7 @@ struct FileTls {
     key: PathBuf,
 }
 
-/// How many requests may be made with one token. 0 a second is no limit.
+/// How many requests may be made with one token. With 0 per second there is no limit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileRate {
@@ -139,7 +139,7 @@ struct FileSource {
     ca_file: Option<PathBuf>,
 }
 
-/// A key without a value is a mistake: without the token, another repository might be followed.
+/// A key without a value is a mistake: without the token, the daemon might follow another repository.
 fn token_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
     let path = PathBuf::deserialize(value);
     path.map(Some)

@@ -1,8 +1,7 @@
-//! The demonstration: the whole loop in a temporary folder, with the programs and commands that users run.
+//! The demonstration: all features in a temporary folder, with the programs and commands of users.
 //!
-//! Nothing is simulated. The demonstration pushes to a Git repository and runs the daemon, the runner and the command
-//! as separate processes of this same file. They end with it. A step that fails ends the demonstration and names the
-//! reason.
+//! Nothing is simulated. The demonstration pushes to a Git repository and runs the daemon, the runner and the command as separate
+//! processes of this same file. They end with the demonstration. A step that fails ends the demonstration with the reason.
 
 mod error;
 mod interruption;

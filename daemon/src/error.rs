@@ -1,4 +1,4 @@
-//! Why the daemon failed, as text and as exit code.
+//! Errors of the daemon, with their texts and exit codes.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;

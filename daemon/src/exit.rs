@@ -2,7 +2,7 @@
 
 /// Stopped as requested.
 pub(crate) const STOPPED: u8 = 0;
-/// Any error without a code of its own.
+/// Any error without its own code.
 pub(crate) const FAILED: u8 = 1;
 /// `fsck` found something.
 pub(crate) const FINDINGS: u8 = 1;
@@ -16,13 +16,13 @@ pub(crate) const NEWER_FORMAT: u8 = 11;
 pub(crate) const STATE_UNUSABLE: u8 = 12;
 /// The daemon cannot listen on the address.
 pub(crate) const ADDRESS: u8 = 13;
-/// The disk failed during a commit or while stopping. The next start finds out what is on it.
+/// The disk failed during a commit or while stopping. The next start finds out which changes are on it.
 pub(crate) const COMMIT_FAILED: u8 = 14;
 /// The disk is full: the daemon cannot start, or it stopped before its files caught up with the journal.
 pub(crate) const DISK_FULL: u8 = 15;
 /// Something removed, moved or replaced a file or folder of the state while the daemon ran.
 pub(crate) const STATE_PULLED_AWAY: u8 = 16;
-/// Ctrl-C ended a demonstration, backup or restore. This code and the next are what a shell makes of the signals.
+/// Ctrl-C ended a demonstration, backup or restore. Shells report this code and the next for the signals.
 pub(crate) const INTERRUPTED: u8 = 130;
-/// SIGTERM ended it.
+/// SIGTERM ended a demonstration, backup or restore.
 pub(crate) const TERMINATED: u8 = 143;

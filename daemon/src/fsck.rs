@@ -35,7 +35,7 @@ pub(crate) fn run(options: &FsckOptions) -> Result<u8, Error> {
     line.clear();
     match output.end(&checked, options.repair) {
         Ok(code) => Ok(code),
-        // The reader of the output has what it wanted, as in `everscand fsck | head`.
+        // The reader of the output has closed it, as in `everscand fsck | head`. This is no failure.
         Err((error, code)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
         Err((error, _)) => Err(Error::Output(error)),
     }

@@ -1,4 +1,4 @@
-//! `everscand state`: shows what is in a state folder, without a daemon.
+//! `everscand state`: shows the content of a state folder, without a daemon.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
     {
-        // The reader of the output has what it wanted.
+        // The reader of the output has closed it. This is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(Error::Output),
     }

@@ -1,7 +1,7 @@
 //! `everscand`: configuration, composition and shutdown of the daemon, `up` and the demonstration.
 //!
-//! Called as `everscan` or `everscan-runner`, the same file is that program, so one file is a whole installation. This
-//! package knows no rules of the domain.
+//! If the file is called as `everscan` or `everscan-runner`, it is that program, so one file is a complete installation. This
+//! package contains no rules of the domain.
 
 #![cfg_attr(
     test,
@@ -71,7 +71,7 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
-            // If the terminal is gone, nobody reads the message.
+            // Ignore a failure: the terminal may be gone.
             drop(error.print());
             return ExitCode::from(if error.use_stderr() {
                 exit::USAGE

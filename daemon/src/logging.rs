@@ -37,7 +37,7 @@ pub(crate) fn to_stderr(form: LogForm) -> Result<(), LogFilterError> {
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter()?)
         .with_writer(std::io::stderr);
-    // An error says that logging was set up before.
+    // An error means that logging was already set up.
     drop(match form {
         LogForm::Text => logging
             .with_ansi(std::io::stderr().is_terminal())
@@ -64,8 +64,8 @@ fn filter() -> Result<EnvFilter, LogFilterError> {
     )
 }
 
-/// Reads a filter. A single word must be a level: `tracing` would also take it for a target, and a mistyped level would
-/// then silence everything else.
+/// Reads a filter. A single word must be a level: `tracing` would also accept it as a target, and a mistyped level would then
+/// disable all other logs.
 fn parse(text: &str) -> Result<EnvFilter, LogFilterError> {
     if text.trim().is_empty() {
         return Ok(EnvFilter::new(DEFAULT));

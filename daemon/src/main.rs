@@ -1,4 +1,4 @@
-//! The program `everscand`, which is also the other two programs when it is called by their names.
+//! The program `everscand`, which also contains the programs `everscan` and `everscan-runner`.
 
 use std::process::ExitCode;
 

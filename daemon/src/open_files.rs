@@ -1,11 +1,11 @@
-//! How many files the daemon may have open. Connections are files too, and must leave some for everything else.
+//! The limit of open files. Connections are files, too, and must leave some for all other uses.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::error::Error;
 use crate::limits::{FILES_OF_A_CONNECTION, LEAST_OPEN_FILES, MOST_OPEN_FILES, RESERVED_FILES};
 
-/// Raises the soft limit towards the hard one. Returns how many connections leave the reserve alone.
+/// Raises the soft limit up to the hard limit. Returns how many connections fit without using the reserve.
 pub(crate) fn raise_limit() -> Result<usize, Error> {
     let mut limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(u64::MAX);
@@ -22,7 +22,7 @@ pub(crate) fn raise_limit() -> Result<usize, Error> {
     connections(open_files).ok_or(Error::OpenFiles { limit: open_files })
 }
 
-/// How many connections there may be with that many open files. None if it is too few for a daemon.
+/// How many connections fit into this many open files. None if the number is too small for a daemon.
 fn connections(open_files: u64) -> Option<usize> {
     if open_files < LEAST_OPEN_FILES {
         return None;

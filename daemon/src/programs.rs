@@ -1,12 +1,12 @@
-//! The three names of this one file.
+//! The three names of this file.
 
 use std::io;
 use std::path::Path;
 
 const NAMES: [&str; 3] = ["everscand", "everscan", "everscan-runner"];
 
-/// Links this file under all its names into the folder `bin`, which must exist. Replaces older links, because the file
-/// may have moved.
+/// Links this file under all its names into the folder `bin`, which must exist. Replaces older links, because the file may have
+/// been moved.
 pub(crate) fn link(bin: &Path) -> io::Result<()> {
     let own = std::env::current_exe()?;
     for name in NAMES {

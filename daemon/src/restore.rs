@@ -1,4 +1,4 @@
-//! `everscand restore`: restores a backup, lists the credentials in it, and ends those that were revoked since.
+//! `everscand restore`: restores a backup, lists the credentials in it, and ends those that were revoked after the backup.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -23,9 +23,9 @@ struct Report {
     files: u64,
     bytes: u64,
     sequence: u64,
-    /// The tokens that let somebody in.
+    /// The valid tokens.
     tokens: Vec<CameBack>,
-    /// Credentials that came back and were ended.
+    /// Restored credentials that were ended.
     ended: Vec<Ended>,
     #[serde(skip_serializing_if = "is_zero")]
     unreadable_audit_lines: u64,
@@ -69,7 +69,7 @@ const fn is_zero(number: &u64) -> bool {
 
 pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
     logging::to_stderr(logging::LogForm::Text)?;
-    // Before anything is made.
+    // Read this before anything is written.
     let audit = match &options.newer_audit {
         Some(newer) => later_audit(newer, &options.dir)?,
         None => LaterAudit::default(),

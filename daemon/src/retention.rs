@@ -1,4 +1,4 @@
-//! The `retention` part of the configuration file: how much of the past is kept.
+//! The `retention` part of the configuration file: how much history is kept.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub(crate) struct FileRetention {
     #[serde(flatten)]
     default: FilePolicy,
-    /// By `source/name`. Such an entry replaces all the limits above.
+    /// Limits by `source/name`. Such an entry replaces all the limits above.
     workflows: BTreeMap<String, FilePolicy>,
 }
 
@@ -44,7 +44,7 @@ impl Size {
 }
 
 impl FileRetention {
-    /// Checks the limits. The error is a sentence for the person who wrote them.
+    /// Checks the limits. The error is a sentence for the user.
     pub(crate) fn check(self) -> Result<RetentionSettings, String> {
         let default = self.default.check()?;
         let workflows = self

@@ -22,10 +22,10 @@ use crate::stop_signal::StopSignals;
 use crate::system::{SystemClock, SystemEntropy};
 
 pub(crate) struct Site {
-    /// Bound first: it costs nothing, and a daemon that nobody can reach must not touch the state.
+    /// Bound first: a daemon that nobody can reach must not touch the state.
     pub(crate) listener: TcpListener,
     pub(crate) front: Front,
-    /// The certificate in use, which is followed while the daemon serves.
+    /// The certificate in use. Its files are watched while the daemon serves.
     pub(crate) tls: Option<Tls>,
     pub(crate) settings: DaemonSettings,
 }
@@ -47,7 +47,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
             trusted_proxies: settings.trusted_proxies,
             requests: settings.requests,
             tls: tls.as_ref().map(Tls::server),
-            // As one would find it from anywhere.
+            // An absolute path, so that it is valid from any folder.
             state_folder: std::path::absolute(state).ok(),
             connections: None,
         },
@@ -56,7 +56,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     };
     serve(site, |serving| async move {
         let mut signals = StopSignals::receive().map_err(Error::Runtime)?;
-        // With port 0 this is how the caller learns the port.
+        // With port 0, the caller reads the port from this line.
         print(&serving.url);
         tracing::info!(url = serving.url, "everscand is ready");
         signals.next().await;
@@ -65,7 +65,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     })
 }
 
-/// Binds an address. Unless it may be public, it must be an address of this machine alone.
+/// Binds an address. Unless public addresses are allowed, it must belong to this machine only.
 pub(crate) fn bind(address: SocketAddr, may_be_public: bool) -> Result<TcpListener, Error> {
     if !may_be_public && !address.ip().to_canonical().is_loopback() {
         return Err(Error::PlainHttp { address });
@@ -76,8 +76,8 @@ pub(crate) fn bind(address: SocketAddr, may_be_public: bool) -> Result<TcpListen
     Ok(listener)
 }
 
-/// The error that another daemon uses the state. This is the usual reason why an address is taken, and another address
-/// would not help.
+/// The error that another daemon uses the state. This is the usual reason for an address in use, and another address would not
+/// help.
 fn in_use(state: &Path) -> Option<Error> {
     let root = state.to_owned();
     let owner = store::user(state)?;
@@ -97,7 +97,7 @@ where
         .build()
         .map_err(Error::Runtime)?;
     let (ended, closing) = runtime.block_on(compose(site, meanwhile))?;
-    // Everything that still holds the state ends with the runtime. Then the committer ends and the store closes.
+    // All holders of the state end with the runtime. Then the committer ends and the store closes.
     runtime.shutdown_timeout(LAST_TASKS);
     if matches!(ended, Err(Error::Fatal(_))) {
         return ended;
@@ -106,7 +106,7 @@ where
     ended.and(closed)
 }
 
-/// Half of the machine's cores: a commit keeps the threads of the committer and of the store busy, too. More workers only wake
+/// Half of the machine's cores: a commit also uses the threads of the committer and of the store. More workers would only wake
 /// each other.
 fn workers() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -150,7 +150,7 @@ where
     })
     .await?;
     let handle = reconciler.handle();
-    // A program that reads the URL may read the first token next.
+    // A program that reads the URL may next read the file of the first token.
     if let Err(error) = state.settled().await {
         tracing::warn!(%error, "the state's files are behind");
     }

@@ -1,7 +1,7 @@
-//! The file with the key that seals secrets. It is made on request, read at the start, and never written again.
+//! The file with the key that seals secrets. It is made on request, read at the start, and never changed.
 //!
-//! It lies outside the state folder, so a copy of the state, such as a backup, holds no secret in the clear. A key
-//! inside the state folder, or a file that other users can read, is refused.
+//! It is outside of the state folder, so that a copy of the state, such as a backup, contains no readable secret. A key inside
+//! the state folder, or a file that other users can read, is refused.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,7 +15,7 @@ use crate::arguments::{SecretKeyCommand, SecretKeyOptions};
 use crate::limits::KEY_FILE_BYTES;
 use crate::system::SystemEntropy;
 
-/// The mode bits that let other users in.
+/// The mode bits for other users.
 const OTHERS: u32 = 0o077;
 
 #[derive(Debug, Error)]
@@ -60,7 +60,7 @@ pub(crate) fn run(options: SecretKeyOptions) -> Result<(), KeyFileError> {
         (Some(SecretKeyCommand::Make { path }), _) => make(&path),
         (Some(SecretKeyCommand::Id { path }), _) => {
             let key = read_anywhere(&path)?;
-            // If nobody reads the id, nothing is lost.
+            // Ignore a failure: if nobody reads the id, nothing is lost.
             drop(writeln!(io::stdout(), "{}", key.id()));
             Ok(())
         }
@@ -68,26 +68,26 @@ pub(crate) fn run(options: SecretKeyOptions) -> Result<(), KeyFileError> {
             Some(word) => Err(KeyFileError::NoCommand { word }),
             None => make(&path),
         },
-        // The parser asks for one of them.
+        // The parser requires one of them.
         (None, None) => Ok(()),
     }
 }
 
-/// The path, if it is a word that somebody may have meant as a command.
+/// The path, if it is a single word that the user may have meant as a command.
 fn command_like(path: &Path) -> Option<String> {
     let word = path.to_str()?;
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter == '-' || letter == '_';
     word.chars().all(is_letter).then(|| word.to_owned())
 }
 
-/// Reads a key and checks where it lies and who can read it.
+/// Reads a key, and checks its place and its permissions.
 pub(crate) fn read(path: &Path, state: &Path) -> Result<SealingKey, KeyFileError> {
     let key = read_anywhere(path)?;
     let place = fs::canonicalize(path).map_err(|source| KeyFileError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
-    // A state folder that does not exist yet holds nothing.
+    // A missing state folder contains no files.
     if fs::canonicalize(state).is_ok_and(|state| place.starts_with(state)) {
         return Err(KeyFileError::InState {
             path: path.to_owned(),

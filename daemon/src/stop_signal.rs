@@ -2,8 +2,8 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask the daemon to stop. They are received before the URL is printed, because a program that reads
-/// it may send one at once.
+/// The signals that ask the daemon to stop. The handlers are installed before the URL is printed, because a program that reads
+/// the URL may send a signal at once.
 pub(crate) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,

@@ -38,7 +38,7 @@ fn wall() -> Timestamp {
     Utc::now() + TimeDelta::seconds(clock_offset())
 }
 
-/// The time since boot, counted from the beginning of 1970. It goes on while the machine sleeps.
+/// The time since boot, counted from the beginning of 1970. It also counts while the machine sleeps.
 fn since_boot() -> Timestamp {
     let since = clock_gettime(ClockId::Boottime);
     let nanos = u32::try_from(since.tv_nsec).unwrap_or(0);

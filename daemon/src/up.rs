@@ -1,8 +1,8 @@
 //! `everscand up`: everything for one machine in one process and one folder.
 //!
-//! It runs the daemon and the ordinary runner, which talks to it over HTTP. If the folder is no Git repository, it also
-//! keeps a repository and commits the workflows to it. It prints events as they happen. A later `up` goes on where the
-//! last one stopped, and `everscand run` can serve the same state folder.
+//! It runs the daemon and the ordinary runner, which talk over HTTP. If the folder is not a Git repository, it also keeps a
+//! repository and commits the workflows to it. It prints events as they happen. A later `up` continues where the last `up`
+//! stopped, and `everscand run` can serve the same state folder.
 
 mod error;
 mod home;
@@ -36,10 +36,10 @@ use workflows::Workflows;
 
 pub(crate) use error::UpError;
 
-/// The name of the one source. Ids of workflows derive from it, so it stays the same if the folder moves.
+/// The name of the only source. Ids of workflows derive from it, so it must not change if the folder moves.
 const SOURCE: &str = "local";
 
-/// The scopes of the token for steps: read what other jobs made, start scans, and keep files.
+/// The scopes of the token for steps: read the results of other jobs, start scans, and store files.
 const STEP_SCOPES: [Scope; 5] = [
     Scope::WorkflowRead,
     Scope::JobRead,
@@ -115,7 +115,7 @@ fn source(workflows: &Workflows) -> SourceConfig {
     }
 }
 
-/// Logs to a file, which each start empties. The terminal shows what happens to workflows and jobs.
+/// Logs to a file, which each start empties. The terminal shows only events of workflows and jobs.
 fn log_to(home: &Home) -> Result<(), Error> {
     let path = home.log();
     let opened = std::fs::File::options()
@@ -210,7 +210,7 @@ impl Running {
         Ok(())
     }
 
-    /// After a kill, the daemon gives the runner no job until the old process cannot come back.
+    /// After a kill, the daemon gives the runner no job until it knows that the old process cannot come back.
     fn report_killed_jobs(&self) {
         let runner = self.runner.id();
         let running = |world: &model::World| world.running_on(runner).count();
@@ -230,7 +230,7 @@ impl Running {
         }
     }
 
-    /// A commit that fails is reported, and tried again when the folder changes.
+    /// A failed commit is reported, and repeated when the folder changes.
     fn commit_saved(&mut self) {
         let Workflows::Saved(saved) = &mut self.workflows else {
             return;
@@ -246,7 +246,7 @@ impl Running {
     }
 }
 
-/// Whether an earlier release made the token for steps, with fewer scopes.
+/// True if an earlier release made the token for steps, with fewer scopes.
 fn is_outdated(serving: &Serving, token: &str) -> bool {
     let needed: Scopes = STEP_SCOPES.into_iter().collect();
     let hash = TokenHash::of(token.trim());
@@ -271,8 +271,8 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
     Ok(secret.to_owned())
 }
 
-/// Prints the URL on its own line, as `everscand run` does, and then what to do next. It names the token's file and not
-/// the token, because this output may end up in logs. The link in it is good once and soon over.
+/// Prints the URL on its own line, like `everscand run`, and then the next steps. It prints the path of the token's file instead
+/// of the token, because this output may end up in logs. The link in it can be used once and expires soon.
 fn introduce(home: &Home, workflows: &Workflows, serving: &Serving) {
     let (root, url) = (home.root().display(), &serving.url);
     let bin = quoted(&home.bin());
@@ -298,7 +298,7 @@ fn introduce(home: &Home, workflows: &Workflows, serving: &Serving) {
     ));
 }
 
-/// A link that signs the owner of the folder in with the first token, if that is still there.
+/// A link that signs the owner of the folder in with the first token, if its file still exists.
 fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
     let text = std::fs::read_to_string(home.first_token()).ok()?;
     let secret = TokenHash::of(text.trim());

@@ -25,7 +25,7 @@ use crate::tls::ServerTls;
 /// The future that ends the service.
 pub type Stop<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// The bounds of the connections of a listener.
+/// The limits of a listener's connections.
 #[derive(Debug, Clone)]
 pub struct Bounds {
     pub connections: usize,
@@ -33,16 +33,16 @@ pub struct Bounds {
     pub per_address: usize,
     /// Addresses whose connections are not counted.
     pub uncounted: Vec<IpAddr>,
-    /// Time from the end of one request to the end of the next one's head. Idle connections are kept this long.
+    /// Time from the end of one request to the end of the next request's head. Idle connections are kept this long.
     pub head: Duration,
-    /// How long running requests may go on after the stop.
+    /// How long running requests may continue after the stop.
     pub drain: Duration,
 }
 
-/// The connection that a request came on.
+/// The connection of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connection {
-    /// The address at its other end: the caller's, or a proxy's.
+    /// The address at the other end, of the caller or of a proxy.
     pub address: IpAddr,
     pub is_tls: bool,
 }
@@ -85,7 +85,7 @@ pub async fn serve<S, B>(
             }
         };
         let Ok(permit) = permits.clone().try_acquire_owned() else {
-            // Logged once until there is room again, because refusals come by the thousand.
+            // Logged only once until there is room again, because there may be thousands of refusals.
             if !mem::replace(&mut is_full, true) {
                 tracing::warn!(
                     connections = bounds.connections,
@@ -177,13 +177,13 @@ mod tests {
 
     use super::*;
 
-    /// Longer than the busiest machine needs. A test waits this long only if the code is wrong.
+    /// Longer than the busiest machine needs. Tests wait this long only if the code is broken.
     const PATIENCE: Duration = Duration::from_secs(180);
 
     const WHOLE: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
-    /// Starts a server with room for two connections, which answers everything. It runs until the sender is used or
-    /// dropped; then the task returns a socket that keeps the port without listening.
+    /// Starts a server with room for two connections, which answers every request. It runs until the sender is used or dropped;
+    /// then the task returns a socket that keeps the port without listening.
     async fn server() -> (
         SocketAddr,
         oneshot::Sender<()>,

@@ -1,4 +1,4 @@
-//! How many connections each address has.
+//! Counts the connections of each address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::accept::Bounds;
 
-/// The address, or the IPv6 network of 64 bits that it is in: a home or a data centre has a whole one.
+/// The address, or its IPv6 network of 64 bits, because a home or data centre usually has a whole network.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -20,12 +20,12 @@ pub(crate) struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
 /// Counts one connection until it is dropped.
 pub(crate) struct Place {
     addresses: Addresses,
-    /// None if the connections of its address are not counted.
+    /// None if the connections of this address are not counted.
     counted: Option<IpAddr>,
 }
 
 impl Addresses {
-    /// Counts one more connection, unless its address has too many. Connections of this machine are not counted.
+    /// Counts one more connection, unless its address has too many. Connections from this machine are not counted.
     pub(crate) fn enter(&self, address: IpAddr, bounds: &Bounds) -> Option<Place> {
         let address = address.to_canonical();
         let is_counted = !address.is_loopback() && !bounds.uncounted.contains(&address);

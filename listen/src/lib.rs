@@ -1,7 +1,7 @@
-//! The accept loop of every listener, for HTTP/1.1 with or without TLS. It bounds connections, heads and the drain. It serves
-//! any hyper service, and knows nothing of routes.
+//! The accept loop of every listener, for HTTP/1.1 with or without TLS. It limits connections, heads and the drain. It serves any
+//! hyper service and does not depend on routes.
 //!
-//! A request has its [`Connection`] among its extensions.
+//! Each request has its [`Connection`] as an extension.
 
 mod accept;
 mod addresses;

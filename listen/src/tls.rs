@@ -1,4 +1,4 @@
-//! TLS of a listener. Its certificate and key are read at the start and again whenever their files have changed.
+//! TLS of a listener. Its certificate and key are read at the start, and again whenever their files change.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ struct Contents {
     key: Vec<u8>,
 }
 
-/// The certificate and key in use, for a listener. A new connection takes the newest; open ones keep theirs.
+/// The certificate and key of a listener. A new connection uses the newest; open connections keep theirs.
 #[derive(Debug, Clone)]
 pub struct ServerTls(watch::Receiver<Arc<ServerConfig>>);
 
@@ -63,7 +63,7 @@ impl ServerTls {
 /// The certificate in use, and its files.
 pub struct Tls {
     files: TlsFiles,
-    /// The latest contents of the files, usable or not.
+    /// The latest contents of the files, even if they are unusable.
     found: Contents,
     current: watch::Sender<Arc<ServerConfig>>,
 }
@@ -83,8 +83,8 @@ impl Tls {
         ServerTls(self.current.subscribe())
     }
 
-    /// Loads the files whenever they have changed. Unusable files change nothing, and a half-written pair is loaded with the
-    /// next change.
+    /// Loads the files whenever they change. Unusable files have no effect, and a half-written pair is loaded after its next
+    /// change.
     pub async fn follow(mut self) {
         loop {
             tokio::time::sleep(TLS_CHECK).await;

@@ -1,4 +1,4 @@
-//! What a source of the configuration file needs to be let into a private repository.
+//! The settings of the configuration file for access to a private repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,7 @@ pub(super) struct FileAccess {
 }
 
 impl FileAccess {
-    /// Checks the keys. Files need not be there yet, because they are read at each attempt. Relative paths are relative
-    /// to `base`.
+    /// Checks the keys. Files may be missing, because they are read at each attempt. Relative paths are relative to `base`.
     pub(super) fn check(self, location: &Location, base: &Path) -> Result<Access, String> {
         let named = [
             ("token_file", self.token_file.is_some()),
@@ -61,12 +60,12 @@ impl FileAccess {
     }
 }
 
-/// Refuses a token inside the state folder, because copies of the state must not have it.
+/// Refuses a token inside the state folder, because copies of the state must not contain it.
 pub(super) fn check_place(access: &Access, state: &Path) -> Result<(), String> {
     let Some(TokenSource::File(path)) = access.login.as_ref().map(|login| &login.token) else {
         return Ok(());
     };
-    // What does not exist yet is nowhere.
+    // A path that does not exist yet is not inside the state folder.
     let place = fs::canonicalize(path);
     let state = fs::canonicalize(state);
     if let (Ok(place), Ok(state)) = (place, state)

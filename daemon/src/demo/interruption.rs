@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::error::DemoError;
 use crate::stop_signal::{StopSignal, StopSignals};
 
-/// Runs futures until they are done or a signal arrives.
+/// Runs futures until they are finished or a signal arrives.
 #[derive(Clone)]
 pub(super) struct Interruption {
     runtime: Rc<Runtime>,
@@ -20,7 +20,7 @@ pub(super) struct Interruption {
 }
 
 impl Interruption {
-    /// From now on a signal ends the next wait, not the process.
+    /// From now on, a signal ends the next wait instead of the process.
     pub(super) fn receive() -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let mut signals = {
@@ -35,13 +35,13 @@ impl Interruption {
         })
     }
 
-    /// Waits for `work`. A signal drops it.
+    /// Waits for `work`. A signal drops the future.
     pub(super) fn wait_for<T>(&self, work: impl Future<Output = T>) -> Result<T, DemoError> {
         let mut signal = self.signal.clone();
         let stopped = async move {
             match signal.wait_for(Option::is_some).await.as_deref() {
                 Ok(Some(signal)) => *signal,
-                // The task that sends signals ends with the runtime.
+                // The task that forwards signals ends only with the runtime.
                 Ok(None) | Err(_) => std::future::pending().await,
             }
         };

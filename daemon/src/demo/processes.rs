@@ -1,4 +1,4 @@
-//! The processes of the demonstration: this one file under its three names, and `git`.
+//! The processes of the demonstration: this file under its three names, and `git`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ use super::error::DemoError;
 use super::interruption::Interruption;
 use crate::{lifeline, programs};
 
-/// Starts programs without any of the caller's own settings in their environment.
+/// Starts programs without the caller's own settings in their environment.
 pub(crate) struct Programs {
     home: PathBuf,
     bin: PathBuf,
@@ -121,7 +121,7 @@ impl Programs {
         Ok((background, first))
     }
 
-    /// Starts a program in the background, with variables of its own. Its standard output is dropped.
+    /// Starts a program in the background, with its own variables. Its standard output is dropped.
     pub(crate) fn start(
         &self,
         program: &'static str,
@@ -185,7 +185,7 @@ impl Programs {
             .envs(self.settings.iter().map(|(name, value)| (name, value)))
             .env(lifeline::VARIABLE, std::process::id().to_string())
             .current_dir(&self.home)
-            // Ctrl-C reaches the demonstration alone. It stops the others in order, each after the programs that need it.
+            // Ctrl-C reaches only the demonstration. It stops the others in order, each after the programs that need it.
             .process_group(0)
             .kill_on_drop(true);
         command

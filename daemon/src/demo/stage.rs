@@ -1,4 +1,4 @@
-//! The folder and the programs of the demonstration, and the actions its story consists of.
+//! The folder and the programs of the demonstration, and the actions of its story.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,11 +18,11 @@ use super::terminal::Terminal;
 
 pub(super) const WORKFLOW: &str = "dependency-watch";
 
-/// A temporary folder with a repository, a daemon and a runner in it.
+/// A temporary folder with a repository, a daemon and a runner.
 pub(super) struct Stage {
     pub(super) terminal: Terminal,
     programs: Programs,
-    // Dropped in this order: the folder goes last.
+    // The fields are dropped in this order: the folder last.
     runner: Option<Background>,
     daemon: Option<Background>,
     home: TempDir,
@@ -40,7 +40,7 @@ struct Listed {
 
 impl Stage {
     pub(super) fn set() -> Result<Self, DemoError> {
-        // Comes first: a signal from now on must not leave the folder behind.
+        // This must be first: a signal from now on must not leave the folder behind.
         let interruption = Interruption::receive().map_err(DemoError::Signals)?;
         let home = tempfile::Builder::new()
             .prefix("everscan-demo-")
@@ -136,7 +136,7 @@ impl Stage {
         self.terminal.output(&format!(
             "{url}\n# The pages for browsers are at this address; sign in with the token in state/initial-admin-token.\nexport SERVICE_URL={url}\nexport SERVICE_TOKEN=$(cat state/initial-admin-token)"
         ))?;
-        // The daemon must have read the repository before the story goes on.
+        // The daemon must have read the repository before the story continues.
         self.sync()
     }
 
@@ -214,7 +214,7 @@ impl Stage {
         Ok(job)
     }
 
-    /// The newest job of a scan that nobody dispatched. It must succeed.
+    /// The newest job of a scan that was not dispatched. It must succeed.
     pub(super) fn started_by_itself(&self, scan: &str) -> Result<String, DemoError> {
         let list = ["--output", "json", "job", "list", "--workflow", WORKFLOW];
         let of_scan = ["--scan", scan, "--limit", "1"];
@@ -242,7 +242,7 @@ impl Stage {
         self.programs.run("everscan", &wait).map(drop)
     }
 
-    /// Every file of the state but Git's own, relative to the state folder.
+    /// Every file of the state except Git's files, relative to the state folder.
     pub(super) fn state_files(&self) -> Result<Vec<String>, DemoError> {
         let root = self.path("state");
         let mut files = Vec::new();

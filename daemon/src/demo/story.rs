@@ -1,4 +1,4 @@
-//! What the demonstration shows, in order.
+//! The story of the demonstration, in order.
 
 use super::error::DemoError;
 use super::stage::{Stage, WORKFLOW};
@@ -26,7 +26,7 @@ const MISTAKE: (&str, &str) = (
     "expr: scans.inventry.has_news()",
 );
 
-/// Runs the whole story. Any difference from what it says is an error.
+/// Runs the whole story. Any difference from its text is an error.
 pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
     push_a_workflow(stage)?;
     start_the_programs(stage)?;
@@ -175,7 +175,7 @@ fn short(job: &str) -> &str {
     digits
 }
 
-/// Replaces one place of the text. The place must exist: otherwise the example has changed and the story is wrong.
+/// Replaces one place of the text. If the place is missing, the example has changed and the story is wrong.
 fn changed(text: &str, (from, to): (&str, &str)) -> Result<String, DemoError> {
     expect(text, from)?;
     Ok(text.replacen(from, to, 1))

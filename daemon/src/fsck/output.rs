@@ -1,5 +1,5 @@
-//! The output of a check: one line for each finding and a summary, or one JSON object. Both are written while the check
-//! runs, so a folder with a million findings needs no memory for them.
+//! The output of a check: one line for each finding and a summary, or one JSON object. Both are written during the check, so a
+//! folder with a million findings needs no memory for them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(crate) struct Output<W> {
     form: OutputForm,
     root: PathBuf,
     to: W,
-    /// The first failure to write. Nothing is written after it.
+    /// The first failure to write. Nothing is written after a failure.
     failed: Option<io::Error>,
     section: Option<Section>,
     is_first: bool,
@@ -206,7 +206,7 @@ impl<W: Write> Output<W> {
         if checked.unsettled > 0 {
             writeln!(
                 self.to,
-                "{} parts changed during each check; stop the daemon to have them checked too",
+                "{} parts kept changing and were not checked; stop the daemon to check them",
                 checked.unsettled
             )?;
         }
@@ -256,7 +256,7 @@ impl Tally {
         }
     }
 
-    /// A crash may leave notes behind, so they do not make a state unclean.
+    /// A crash may leave files that cause notes, so notes do not make a state unclean.
     const fn is_clean(self) -> bool {
         self.errors == 0 && self.warnings == 0
     }

@@ -28,7 +28,7 @@ impl ProgressLine {
         self.shown_at = Instant::now();
         let text = format!("{files} files");
         self.clear();
-        // A terminal that is gone gets no progress.
+        // Ignore a failure: the terminal may be gone.
         drop(write!(std::io::stderr(), "{text}"));
         self.length = text.len();
     }

@@ -28,14 +28,14 @@ fn command(root: &Path, repair: &Repair) -> Option<String> {
             path(from)
         )),
         Repair::Closed { path: closed, mode } => Some(format!("chmod {mode} {}", path(closed))),
-        // What was in its place before is moved back next.
+        // The next command moves the former file back.
         Repair::Recounted { path: new } => Some(format!("rm -f {}", path(new))),
-        // The store rebuilds derived files, and a lost journal stays lost.
+        // The store rebuilds derived files, and a lost journal cannot be restored.
         Repair::Moved(_) | Repair::Lost(_) => None,
     }
 }
 
-/// Whether the next start would rebuild, refuse or remove the file. Moving it back would not help.
+/// Whether the next start would rebuild, refuse or remove the file. Then moving it back would not help.
 fn is_of_the_store(path: &str) -> bool {
     ["index/", "journal/", "tmp/"]
         .iter()

@@ -1,4 +1,4 @@
-//! Why `up` failed.
+//! Errors of `up`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

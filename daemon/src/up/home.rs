@@ -1,4 +1,4 @@
-//! The folder `.everscan`, where `up` keeps everything between two runs.
+//! The folder `.everscan`, in which `up` keeps everything between two runs.
 
 #![expect(
     clippy::disallowed_methods,
@@ -20,7 +20,7 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Makes `.everscan` in the folder and hides it from Git. Only the process that [occupies](Self::occupy) it may use
+    /// Makes `.everscan` in the folder and hides it from Git. Only the process that [occupies](Self::occupy) the folder may use
     /// its contents.
     pub(super) fn open(folder: &Path) -> Result<Self, UpError> {
         let unusable = |source: io::Error| {
@@ -41,7 +41,7 @@ impl Home {
         Ok(home)
     }
 
-    /// Makes this process the only one here, for as long as the returned file is open, and links the programs.
+    /// Locks the folder for this process while the returned file is open, and links the programs.
     pub(super) fn occupy(&self) -> Result<File, UpError> {
         let own = self.own();
         let unusable = UpError::folder(&own);
@@ -92,8 +92,8 @@ impl Home {
         self.state().join("initial-admin-token")
     }
 
-    /// The file of the key that seals secrets. It lies beside the state, so a copy of the state holds no secret in the
-    /// clear.
+    /// The file of the key that seals secrets. It is outside of the state, so that a copy of the state contains no readable
+    /// secret.
     pub(super) fn secret_key(&self) -> PathBuf {
         self.own().join("secret-key")
     }
@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
 
-    /// Longer than the busiest machine needs. No test waits this long if the code works.
+    /// Longer than the busiest machine needs. Tests wait this long only if the code is broken.
     const PATIENCE: Duration = Duration::from_secs(180);
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         assert!(error.contains("http://127.0.0.1:7 "), "{error}");
         assert!(error.contains(&process), "{error}");
         drop(held);
-        // Another test may start a program at this moment, which holds a copy of the lock until it has replaced itself.
+        // Another test may be starting a program at this moment. The new process holds a copy of the lock until its `exec`.
         let began = Instant::now();
         while let Err(error) = home.occupy() {
             assert!(matches!(error, UpError::Running { .. }), "{error}");

@@ -1,7 +1,7 @@
 //! The events that `up` prints, one line each.
 //!
-//! It compares the world with what it has printed, so a missed wake-up loses nothing: a job that started and ended
-//! meanwhile is printed with its end.
+//! It compares the world with the printed lines, so a missed wake-up loses nothing: a job that started and ended meanwhile is
+//! printed with its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,17 +18,17 @@ use workflow::Diagnostic;
 
 use crate::limits::{PRINTED_JOBS, SEARCHED_RECORDS};
 
-/// What was printed already.
+/// What has been printed so far.
 #[derive(Default)]
 pub(super) struct Narrator {
     first_step: String,
-    /// The active revision; none once the file is gone.
+    /// The active revision; none if the file is gone.
     workflows: BTreeMap<WorkflowId, Option<u64>>,
     invalid: BTreeMap<String, Invalid>,
-    /// The problems of the repository as a whole.
+    /// Problems of the whole repository.
     complaints: BTreeSet<String>,
     latest: Option<JobId>,
-    /// Jobs whose end was not printed yet.
+    /// Jobs whose end is not printed yet.
     unfinished: BTreeSet<JobId>,
 }
 
@@ -39,7 +39,7 @@ struct Invalid {
 }
 
 impl Narrator {
-    /// Skips the jobs that exist already: they belong to an earlier run.
+    /// Skips existing jobs, because they belong to an earlier run.
     pub(super) fn of(handle: &Handle, first_step: String) -> Self {
         handle.state().read(|world| Self {
             first_step,
@@ -133,7 +133,7 @@ impl Narrator {
         }
     }
 
-    /// The message of a condition about the repository as a whole. Files have lines of their own.
+    /// The message of a condition about the whole repository. Files have separate lines.
     fn complaint(&self, condition: &Condition) -> Option<String> {
         let has_workflows = self.workflows.values().any(Option::is_some);
         match &condition.reason {
@@ -150,7 +150,7 @@ impl Narrator {
         }
     }
 
-    /// What happened to a file that is no longer invalid.
+    /// The line for a file that is no longer invalid.
     fn no_longer_invalid(&self, file: &str, workflow: WorkflowId) -> String {
         match self.workflows.get(&workflow) {
             Some(Some(number)) => format!("{file}: valid again; revision {number} is active"),
@@ -158,7 +158,7 @@ impl Narrator {
         }
     }
 
-    /// The problems of a file with their places, and what runs instead.
+    /// The lines for an invalid file: its problems with their places, and the revision that runs instead.
     fn diagnostics(&self, stale: &StaleFile) -> Vec<String> {
         let mut lines: Vec<String> = stale
             .diagnostics
@@ -172,10 +172,10 @@ impl Narrator {
         lines
     }
 
-    /// An end stands before the jobs that it made: scans that read it, and its retry.
+    /// Prints the end of a job before the jobs that it made: scans that read it, and its retry.
     async fn jobs(&mut self, handle: &Handle, lines: &mut Vec<String>) {
         for (id, line) in self.new_jobs(handle).await {
-            // What made it has ended by now, and may be new itself.
+            // The causes of this job have ended by now, and may be new themselves.
             self.ends(handle, lines).await;
             lines.push(line);
             self.unfinished.insert(id);
@@ -206,7 +206,7 @@ impl Narrator {
 
     async fn ends(&mut self, handle: &Handle, lines: &mut Vec<String>) {
         for id in self.unfinished.clone() {
-            // A job that cannot be read is not reported again. The log has the error.
+            // An unreadable job is not reported again. The log has the error.
             let job = handle.state().job(id).await.ok().flatten();
             match job {
                 Some(job) if !job.state.is_terminal() => {}
@@ -280,7 +280,7 @@ fn made(job: &Job, cause: Option<String>) -> String {
         (Reason::Dispatched, None) => format!("dispatched by {}", job.actor),
         (reason, None) => reason.to_string(),
     };
-    // Lines have the time of this machine's zone.
+    // Lines show times in the time zone of this machine.
     let not_before = job.not_before.map_or_else(String::new, |at| {
         format!(", at {}", at.with_timezone(&Local).format("%H:%M:%S"))
     });

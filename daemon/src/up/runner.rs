@@ -1,4 +1,4 @@
-//! The ordinary runner inside this process. It registers, polls and reports over HTTP like any other.
+//! The ordinary runner inside this process. It registers, polls and reports over HTTP like any runner.
 
 use std::ffi::OsString;
 use std::num::NonZero;
@@ -28,7 +28,7 @@ pub(super) struct LocalRunner {
 }
 
 impl LocalRunner {
-    /// Starts it with the last registration, if the daemon still accepts that.
+    /// Starts it with the last registration, if the daemon still accepts the registration.
     pub(super) async fn start(
         home: &Home,
         serving: &Serving,
@@ -65,7 +65,7 @@ impl LocalRunner {
         self.id
     }
 
-    /// Makes the stop more urgent: the first call lets jobs finish, the second cancels them.
+    /// Increases the urgency of the stop: the first call lets jobs finish, the second cancels them.
     pub(super) fn stop(&self) {
         self.urgency
             .send_modify(|urgency| *urgency = urgency.next());
@@ -79,7 +79,7 @@ impl LocalRunner {
     }
 }
 
-/// Whether the daemon still accepts the session. Another state folder does not know it, and a long pause ends it.
+/// Whether the daemon still accepts the session. A new state folder does not know it, and it expires after a long pause.
 fn is_known(configuration: &Configuration, serving: &Serving) -> bool {
     let token = TokenHash::of(&configuration.token);
     let now = serving.handle.now();
@@ -117,7 +117,7 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
     Ok(Configuration::new(&registered, serving.url.clone(), asked))
 }
 
-/// The environment that steps may inherit: this process's own, with `everscan` on the PATH and a valid token.
+/// The environment that steps may inherit: the environment of this process, with `everscan` in the PATH and a valid token.
 fn environment(bin: &Path, step_token: &str) -> HostEnvironment {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));

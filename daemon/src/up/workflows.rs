@@ -1,7 +1,7 @@
 //! The source of the workflows: the folder's own commits, or its saved files.
 //!
-//! Only commits change workflows. In a folder that is no Git repository, people expect that saving a file is enough. So
-//! `up` commits saved files to a repository of its own, which the daemon follows like any other.
+//! Only commits change workflows. In a folder that is not a Git repository, people expect that saving a file is enough. So `up`
+//! commits saved files to its own repository, which the daemon follows like any other repository.
 
 #![expect(
     clippy::disallowed_methods,
@@ -21,7 +21,7 @@ const FOLDER: &str = "workflows";
 pub(super) enum Workflows {
     /// The folder is a Git repository: its commits count.
     Committed { repository: PathBuf },
-    /// The folder is no Git repository: saved files count.
+    /// The folder is not a Git repository: saved files count.
     Saved(Saved),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Saved {
     before: Vec<Print>,
 }
 
-/// What shows that a file has changed.
+/// The data that shows whether a file has changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Print {
     path: PathBuf,
@@ -55,7 +55,7 @@ impl Workflows {
         let root = home.root();
         let is_bare = || root.join("HEAD").is_file() && root.join("objects").is_dir();
         if root.join(".git").exists() || is_bare() {
-            // The source reports any other problem; it may go on without the program.
+            // The source reports any other problem. It may work without the program.
             let format = git(root, &["rev-parse", "--show-object-format"]);
             if format.is_ok_and(|format| format.trim() == "sha256") {
                 let path = root.to_owned();
@@ -90,7 +90,7 @@ impl Saved {
                 home.root(),
                 &["init", "--quiet", "--bare", "--initial-branch=main", &path],
             )?;
-            // The first commit may be empty. A repository without commits has no tip to follow.
+            // The first commit may be empty, because a repository without commits has no tip to follow.
             saved.commit_with(&["--allow-empty"])?;
         }
         let found = saved.files();
@@ -98,7 +98,7 @@ impl Saved {
         Ok(saved)
     }
 
-    /// Commits saved files and returns whether there were any. A file that still changes waits for the next poll.
+    /// Commits saved files and returns whether there were any. A file that is still changing waits for the next poll.
     pub(super) fn commit_saved(&mut self) -> Result<bool, UpError> {
         let found = self.files();
         let is_settled = std::mem::replace(&mut self.before, found.clone()) == found;
@@ -108,11 +108,11 @@ impl Saved {
         self.commit(found)
     }
 
-    /// A commit that fails is tried again only after a change.
+    /// A failed commit is repeated only after a change.
     fn commit(&mut self, found: Vec<Print>) -> Result<bool, UpError> {
         self.committed.clone_from(&found);
         self.before = found;
-        // Git refuses a missing folder, and a person who emptied the folder may have removed it as well.
+        // Git refuses a missing folder, and the user may have removed the folder with its last file.
         let folder = self.root.join(FOLDER);
         std::fs::create_dir_all(&folder).map_err(UpError::folder(&folder))?;
         self.git(&["add", "--all", "--force", "--", FOLDER])?;
@@ -149,7 +149,7 @@ impl Saved {
     }
 }
 
-/// Collects every file below `folder`. A file that cannot be read is gone; the next poll finds out more.
+/// Collects every file below `folder`. An unreadable file counts as missing; the next poll tries again.
 fn collect(folder: &Path, depth: usize, prints: &mut Vec<Print>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
@@ -183,7 +183,7 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<String, UpError> {
     command
         .args(arguments)
         .current_dir(folder)
-        // The daemon reads this form without the program, whatever Git makes by default.
+        // The daemon reads this format without the program, whatever Git's defaults are.
         .env("GIT_DEFAULT_HASH", "sha1")
         .env("GIT_DEFAULT_REF_FORMAT", "files")
         .env("GIT_CONFIG_NOSYSTEM", "1")

@@ -120,7 +120,7 @@ fn findings_of_a_state_in_use() {
          note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
          checked 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
          the state is in use by process 77 on moon\n\
-         2 parts changed during each check; stop the daemon to have them checked too\n\
+         2 parts kept changing and were not checked; stop the daemon to check them\n\
          not clean: 1 errors, 1 warnings, 1 notes\n"
     );
 }
@@ -196,7 +196,7 @@ fn json_output_is_one_object() {
 #[test]
 fn control_characters_in_a_path_are_not_printed() {
     let (text, _) = output(OutputForm::Text, &checked(), false, |output, line| {
-        let finding = finding(Code::UnknownFile, "a\u{1b}[31m", "none of ours");
+        let finding = finding(Code::UnknownFile, "a\u{1b}[31m", "not a file of Everscan");
         output.finding(Section::Findings, &finding, line);
     });
     assert!(!text.contains('\u{1b}'), "{text:?}");

@@ -33,7 +33,7 @@ impl<'a> WhyWaiting<'a> {
         }
     }
 
-    /// Runs `attempt`, and passes the reason to `say` if it arrives meanwhile. The reason is requested once per wait.
+    /// Runs `attempt`, and passes the reason to `report` if it arrives meanwhile. The reason is requested once per wait.
     pub(crate) async fn run<T>(
         &mut self,
         attempt: impl Future<Output = T>,
@@ -53,7 +53,7 @@ impl<'a> WhyWaiting<'a> {
         attempt.await
     }
 
-    /// Passes the reason in a later answer to `say`, if it has changed.
+    /// Passes the reason in a later answer to `report`, if it has changed.
     pub(crate) fn renew(&mut self, reason: Option<&Explanation>, report: impl FnOnce(&str)) {
         // Do not print a reason at the beginning of a wait.
         let reason = reason.filter(|_| self.answer.is_none());

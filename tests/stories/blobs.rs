@@ -161,6 +161,10 @@ fn a_folder_is_synced_to_blobs_and_back() {
         assert_eq!(there, text.as_bytes());
     }
     let both = ["blob", "sync", "here", "there"];
-    refused(&world.output("everscan", &both), 2, "exactly one of the two");
+    refused(
+        &world.output("everscan", &both),
+        2,
+        "exactly one of the two",
+    );
     world.stop_daemon();
 }

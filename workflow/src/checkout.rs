@@ -1,4 +1,4 @@
-//! `checkout`: which files of the repository a job gets.
+//! `checkout`: the files of the repository that a job gets.
 
 use crate::limits::CHECKOUT_PATH_BYTES;
 
@@ -6,7 +6,7 @@ use crate::limits::CHECKOUT_PATH_BYTES;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Checkout {
     All,
-    /// Files, and folders with everything in them: at least one, no duplicates, each as [`source_path`] returns it.
+    /// Files, and folders with everything in them: at least one, no duplicates, each in the form that [`source_path`] returns.
     Paths(Vec<String>),
 }
 
@@ -19,7 +19,7 @@ impl Checkout {
         }
     }
 
-    /// As it is shown: `true`, or the paths.
+    /// For messages: `true`, or the paths.
     pub fn shown(&self) -> String {
         match self {
             Self::All => "true".to_owned(),

@@ -65,12 +65,12 @@ pub struct JobIdentity {
     pub name: String,
 }
 
-/// One scan as an expression of a given scan sees it.
+/// One scan, from the view of another scan whose expression reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanHistory {
-    /// The result of `size()`: all retained jobs that count.
+    /// The result of `size()`: the number of all retained jobs that count.
     pub size: u64,
-    /// The newest 100 jobs, newest first, then older successes so that the two newest successes are always included.
+    /// The newest 100 jobs, newest first, and older successes, so that the two newest successes are always included.
     pub jobs: Vec<JobSummary>,
     /// The result of `is_available()` for the scan that has the expression.
     pub available: bool,
@@ -85,12 +85,13 @@ pub struct ScanHistory {
     /// The ids of these successes, in the same order, for explanations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newest_success_ids: Vec<String>,
-    /// What the asking scan has processed of this one. Present only if its expression calls `has_news()` or `processed()`.
+    /// The results of this scan that the asking scan has processed. Present only if its expression calls `has_news()` or
+    /// `processed()`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub news: Option<News>,
 }
 
-/// What decides whether the newest success of a scan is news.
+/// The data that decides whether the newest success of a scan is news.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
     /// Absent if no success has been processed.
@@ -124,7 +125,7 @@ pub struct JobSummary {
     pub finished_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, ArtifactSummary>,
-    /// What its steps have set.
+    /// The outputs of its steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
 }
@@ -158,8 +159,8 @@ impl JobSummary {
 }
 
 impl ScanHistory {
-    /// The result of `has_diff()`, or of `has_diff('name')` for one artifact: the two newest successes differ, or there
-    /// is exactly one success. An artifact that only one of the two has differs.
+    /// The result of `has_diff()`, or of `has_diff('name')` for one artifact: the two newest successes differ, or there is
+    /// exactly one success. An artifact that is in only one of the two successes differs.
     pub fn has_diff(&self, artifact: Option<&str>) -> bool {
         match (self.successes, self.newest_successes.as_slice()) {
             (1, _) => true,
@@ -171,9 +172,9 @@ impl ScanHistory {
         }
     }
 
-    /// The result of `has_news()`, or of `has_news('name')` for one artifact: an artifact of the newest success has
-    /// other content than the processed one. An artifact that the newest success lacks is not news. If nothing was
-    /// processed, the success is news.
+    /// The result of `has_news()`, or of `has_news('name')` for one artifact: an artifact of the newest success has other content
+    /// than the processed artifact. An artifact that the newest success lacks is not news. If nothing was processed, the success
+    /// is news.
     pub fn has_news(&self, artifact: Option<&str>) -> bool {
         let Some(newest) = self.newest_successes.first() else {
             return false;
@@ -187,12 +188,12 @@ impl ScanHistory {
         asked.any(|(name, digest)| processed.artifacts.get(name) != Some(digest))
     }
 
-    /// What the asking scan has processed of this one.
+    /// The results of this scan that the asking scan has processed.
     pub fn processed(&self) -> Option<&Processed> {
         self.news.as_ref()?.processed.as_ref()
     }
 
-    /// The place of the newest success among jobs of this scan: that of `last_success()`.
+    /// The index of the newest success among the jobs of this scan, for `last_success()`.
     pub(crate) fn place_of_success<'j>(
         &self,
         jobs: impl Iterator<Item = &'j JobSummary> + Clone,
@@ -225,7 +226,7 @@ impl ScanHistory {
         }
     }
 
-    /// The ids of the newest successes. If a context written by a person has none, they are taken from its jobs.
+    /// The ids of the newest successes. If a context written by a person lacks them, they are taken from its jobs.
     fn success_ids(&self) -> Vec<String> {
         if !self.newest_success_ids.is_empty() {
             return self.newest_success_ids.clone();

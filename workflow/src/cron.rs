@@ -1,5 +1,5 @@
-//! Five-field cron schedules: minute, hour, day of month, month, day of week. Every [`Cron`] has a next time. It knows
-//! neither the clock nor what happens at a slot.
+//! Five-field cron schedules: minute, hour, day of month, month, day of week. Every [`Cron`] has a next time. It does not read
+//! the clock and does not run anything.
 
 mod describe;
 mod field;
@@ -27,7 +27,7 @@ pub struct Cron {
     restricts_days: bool,
     /// `day of week` is not exactly `*`.
     restricts_weekdays: bool,
-    /// Minute or hour has a `*` or `/`. Such a schedule follows elapsed time; others follow the wall clock.
+    /// Minute or hour has a `*` or `/`. Such a schedule follows elapsed time; all others follow the wall clock.
     is_periodic: bool,
 }
 
@@ -185,14 +185,14 @@ impl Cron {
         }
     }
 
-    /// Whether both are due at the same times.
+    /// Whether both schedules are due at the same times.
     pub(crate) fn means_the_same(&self, other: &Self) -> bool {
         let times = |cron: &Self| (cron.minutes, cron.hours, cron.months, cron.is_periodic);
         times(self) == times(other) && self.day_rule() == other.day_rule()
     }
 
-    /// Which days of its months match. A field that includes every day makes all days match if one field is enough, and
-    /// has no effect if both must match.
+    /// How the two day fields combine. A field that includes every day makes all days match if one field is enough, and has no
+    /// effect if both must match.
     fn day_rule(&self) -> DayRule {
         let days = self.days != Bits::all(&field::DAY);
         let weekdays = self.weekdays != Bits::all(&field::WEEKDAY);

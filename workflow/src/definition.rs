@@ -1,4 +1,4 @@
-//! The model of a valid workflow file. [`crate::parse`] has checked everything in it, so no caller checks again.
+//! The model of a valid workflow file. [`crate::parse`] has checked all of it, so callers need no further checks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -68,14 +68,14 @@ impl Workflow {
         self.scans.get(*self.index.get(name)?)
     }
 
-    /// The scans that the scan can wake and that can wake it, directly or through others, and the scan itself. None if
-    /// there are no others.
+    /// The scan itself and the scans that it can wake and that can wake it, directly or through others. None if there are no such
+    /// scans.
     pub fn group(&self, scan: &str) -> Option<&BTreeSet<ScanName>> {
         self.groups.get(scan).map(|group| &**group)
     }
 }
 
-/// The description of something to run.
+/// The declaration of a scan: its triggers, steps and artifacts.
 #[derive(Debug, Clone)]
 pub struct Scan {
     /// Unique in the workflow.
@@ -90,7 +90,7 @@ pub struct Scan {
     pub steps: Vec<Step>,
     /// A job that runs longer is stopped.
     pub timeout: Option<TimeDelta>,
-    /// The longest log of a job, in bytes. The daemon has a limit, too; the lower one counts.
+    /// The longest log of a job, in bytes. The daemon also has a limit; the lower limit counts.
     pub log_limit: Option<u64>,
     pub retry: Option<Retry>,
     /// Labels a runner must have.
@@ -101,7 +101,7 @@ pub struct Scan {
     pub pass_env: Vec<String>,
     /// The files of the repository that a job gets.
     pub checkout: Option<Checkout>,
-    /// Its former name. The scan keeps the results of that name.
+    /// Its former name. The scan keeps the results that are stored under this name.
     pub renamed_from: Option<ScanName>,
 }
 
@@ -115,7 +115,7 @@ impl Scan {
         all
     }
 
-    /// The same without `on.expr`: what a job of the scan names.
+    /// The same without `on.expr`: the names that a job of the scan needs.
     pub(crate) fn executed_references(&self) -> References {
         let mut all = References::default();
         let env = self
@@ -137,7 +137,7 @@ impl Scan {
         all
     }
 
-    /// Changes exactly when the meaning of the scan changes. Comments, the order of keys and quoting have no influence.
+    /// Changes exactly when the meaning of the scan changes. Comments, the order of keys and quoting have no effect.
     pub fn digest(&self) -> ScanDigest {
         digest::of(self)
     }
@@ -166,29 +166,29 @@ impl Scan {
     }
 }
 
-/// What starts a scan: at least one of `cron`, `expr` and `dispatch`. They work independently.
+/// The triggers of a scan: at least one of `cron`, `expr` and `dispatch`. They work independently.
 #[derive(Debug, Clone)]
 pub struct Triggers {
     pub cron: Option<Cron>,
-    /// The zone in which `cron` is read.
+    /// The time zone of `cron`.
     pub timezone: Tz,
     /// What happens to missed slots of `cron`.
     pub catch_up: CatchUp,
     /// Evaluated when another scan succeeds.
     pub expr: Option<Expression>,
-    /// Present when the file makes the scan startable by hand.
+    /// Present if the file allows people to dispatch the scan.
     pub dispatch: Option<Dispatch>,
 }
 
 impl Scan {
-    /// The most bytes that its schedule and expression take in the record of active triggers.
+    /// The most bytes that its schedule and expression need in the record of active triggers.
     pub fn trigger_bytes(&self) -> usize {
         self.on.bytes_for(&self.name)
     }
 }
 
 impl Triggers {
-    /// [`Scan::trigger_bytes`] of a scan with this name.
+    /// [`Scan::trigger_bytes`] for a scan with this name.
     pub(crate) fn bytes_for(&self, name: &ScanName) -> usize {
         // Names of members, times, brackets and indentation; each member has its own line.
         const SCAN: usize = 21;
@@ -224,7 +224,7 @@ fn json_bytes(text: &str) -> usize {
     text.chars().map(bytes).sum()
 }
 
-/// An enum of the words that a key of the file can have.
+/// An enum of the words that a key of the file accepts.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -272,7 +272,7 @@ words! {
 }
 
 words! {
-    /// After which end of the steps an artifact is stored.
+    /// After which result of the steps an artifact is stored.
     UploadOn {
         /// When no step has failed the job.
         #[default]
@@ -300,7 +300,7 @@ words! {
 pub struct Retry {
     /// Further jobs, 1 to 10.
     pub attempts: u8,
-    /// The pause before the first further job. It doubles with each one.
+    /// The pause before the first further job. It doubles with each further job.
     pub backoff: TimeDelta,
 }
 
@@ -336,9 +336,9 @@ pub struct Artifact {
     pub condition: Option<Expression>,
     /// How long it is kept, if limited.
     pub expires_in: Option<TimeDelta>,
-    /// After which end of the steps it is stored.
+    /// After which result of the steps it is stored.
     pub upload_on: UploadOn,
-    /// Whether a file that cannot be packed fails it, rather than being left out.
+    /// Whether a file that cannot be packed fails the artifact, instead of being left out.
     pub strict: bool,
     pub notify_on: NotifyOn,
 }

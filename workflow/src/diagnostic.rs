@@ -1,5 +1,5 @@
-//! Problems of a workflow file: what is wrong, where, and what to do. Daemon, API and command show the same records.
-//! Their `code` is stable, their text is not.
+//! Problems of a workflow file: what is wrong, where, and what to do. Daemon, API and command show the same records. Their `code`
+//! is stable, but their text is not.
 
 mod code;
 mod encoding;
@@ -36,7 +36,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error about a file as a whole, for callers that have no text of it.
+    /// An error about a file as a whole, for callers without its text.
     pub fn of_file(file: &str, code: Code, message: String, hint: Option<String>) -> Self {
         Self {
             file: file.to_owned(),
@@ -58,8 +58,8 @@ impl Diagnostic {
         Self::of_file(file, Code::FileTooLarge, message, Some(hint))
     }
 
-    /// The error for a symbolic link in a folder of workflows. Its target may be outside of the repository, and may
-    /// change without a commit.
+    /// The error for a symbolic link in a folder of workflows. Its target may be outside of the repository, and may change
+    /// without a commit.
     pub fn symbolic_link(file: &str) -> Self {
         let message = "the file is a symbolic link, and links are not followed".to_owned();
         let hint = "put the file itself there".to_owned();
@@ -112,14 +112,14 @@ impl Diagnostic {
         }
     }
 
-    /// The error for a file that is called `.yaml` or `.yml`.
+    /// The error for a file named `.yaml` or `.yml`.
     pub(crate) fn nameless(file: &str) -> Self {
         let message = "the file has no name before its extension, so its workflow would have none";
         let hint = "rename it, as in `NAME.yaml`".to_owned();
         Self::of_file(file, Code::InvalidName, message.to_owned(), Some(hint))
     }
 
-    /// The error for a file whose content Git LFS keeps elsewhere.
+    /// The error for a file whose content is in Git LFS.
     pub(crate) fn lfs_pointer(file: &str) -> Self {
         let message = "the file is a pointer of Git LFS: its content is not in the repository";
         let hint = "take workflow files out of LFS: `git lfs untrack`, then add them again";
@@ -127,7 +127,7 @@ impl Diagnostic {
         Self::of_file(file, Code::UnreadableFile, message.to_owned(), hint)
     }
 
-    /// Whether it is about the file as a whole, so that no excerpt is shown.
+    /// Whether the problem is about the file as a whole, so that no excerpt is shown.
     fn is_of_file(&self) -> bool {
         (self.line, self.column, self.end_line, self.end_column) == (1, 1, 1, 1)
     }

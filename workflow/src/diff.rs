@@ -1,9 +1,9 @@
-//! The differences in meaning between two workflows, member by member. These make no difference: comments, the order of
-//! keys and scans, quoting, explicit defaults, and how an expression or schedule is written.
+//! The differences in meaning between two workflows, member by member. Comments, the order of keys and scans, quoting, explicit
+//! defaults, and the spelling of an expression or schedule make no difference.
 //!
-//! A scan that appears here has another [digest](crate::Scan::digest). The reverse has two exceptions: a change of the
-//! workflow's own `env` changes the digest of each scan and is reported once; and the digest takes expressions and
-//! schedules as they are written.
+//! A scan with a difference has another [digest](crate::Scan::digest). The reverse has two exceptions: a change of the workflow's
+//! own `env` changes the digest of each scan but is reported once, and the digest depends on the spelling of expressions and
+//! schedules.
 
 mod lines;
 mod members;
@@ -20,24 +20,24 @@ pub use lines::{Hunk, LineDifference, line_diff};
 
 use crate::definition::{Scan, Workflow};
 
-/// What differs between two workflows.
+/// The differences between two workflows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Changes outside of the scans.
     pub workflow: Vec<Change>,
-    /// The scans that differ: first the present ones in their order, then the removed ones.
+    /// The scans that differ: first the present scans in their order, then the removed scans.
     pub scans: Vec<ScanDifference>,
 }
 
 /// The change of one scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScanDifference {
-    /// Its name; the new one of a scan that looks renamed.
+    /// Its name. For a scan that looks renamed, the new name.
     pub scan: String,
     /// Whether it was added, removed or changed.
     #[serde(flatten)]
     pub fate: Fate,
-    /// The differences in it; none if it was added or removed.
+    /// The differences in the scan. Empty if it was added or removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
@@ -52,7 +52,7 @@ pub enum Fate {
     Renamed {
         /// The name of the removed scan.
         from: String,
-        /// Whether it has `renamed_from`, and so keeps the results of the removed scan.
+        /// True if it has `renamed_from`, and so keeps the results of the removed scan.
         goes_on: bool,
     },
     Changed,
@@ -89,7 +89,7 @@ pub enum Part {
         name: String,
     },
     Step {
-        /// Its number, from 1; of a removed step the old one.
+        /// Its number, from 1. For a removed step, the old number.
         position: usize,
     },
 }
@@ -112,7 +112,7 @@ pub enum Edit {
     Rewritten {
         removed: usize,
         added: usize,
-        /// The removed lines, after `-`, and the added ones, after `+`.
+        /// The removed lines after `-`, and the added lines after `+`.
         lines: Vec<String>,
     },
 }
@@ -145,7 +145,7 @@ pub fn diff(before: &Workflow, after: &Workflow) -> Difference {
         };
         let mut changes = members::scan(former, scan, after);
         if fate != Fate::Changed {
-            // The fate has this information.
+            // `fate` already has this information.
             changes.retain(|change| change.member != Some(members::RENAMED_FROM));
         }
         if fate != Fate::Changed || !changes.is_empty() {

@@ -1,8 +1,8 @@
-//! The canonical digest of a scan. Fields are hashed with their name and length, objects in the order of their keys. So
-//! two texts have the same digest exactly if they mean the same, however their YAML is written. Expressions and
-//! schedules are hashed as written: treating `(ok)` as `ok` would change every digest in the state. After a rewritten
-//! expression the scan's scheduled jobs are checked once more. Each part of the model is destructured without `..`, so
-//! that a new member does not compile before it is hashed here.
+//! The canonical digest of a scan. Fields are hashed with their name and length, and objects in the order of their keys. So two
+//! texts have the same digest exactly if they mean the same, for any YAML spelling. Expressions and schedules are hashed as
+//! written: treating `(ok)` as `ok` would change every digest in the state. After an expression was only rewritten, the scan's
+//! scheduled jobs are checked once more. Each part of the model is destructured without `..`, so that a new member does not
+//! compile until it is hashed here.
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +36,7 @@ impl fmt::Display for ScanDigest {
     }
 }
 
-/// Defaults are hashed as if they were written, so that writing one changes nothing.
+/// Defaults are hashed as if they were written, so that writing a default changes nothing.
 pub(crate) fn of(scan: &Scan) -> ScanDigest {
     let Scan {
         name,
@@ -72,7 +72,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
     feed.texts("runs_on", runs_on);
     feed.text("overlap", overlap.name());
     feed.texts("pass_env", pass_env);
-    // A scan without this key keeps the digest that it had before the key existed.
+    // A scan without this key keeps the digest from before the key existed.
     if let Some(bytes) = log_limit {
         feed.text("log_limit", &bytes.to_string());
     }
@@ -124,7 +124,7 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
             InputValue::Bool(value) => feed.number("default", i64::from(*value)),
             InputValue::Number(number) => feed.text("default", &number.to_string()),
         }
-        // An input without this key keeps the digest that it had before the key existed.
+        // An input without this key keeps the digest from before the key existed.
         if !options.is_empty() {
             feed.texts("options", options);
         }
@@ -156,7 +156,7 @@ fn step(feed: &mut Feed, step: &Step) {
     feed.optional("if", condition.as_ref().map(Expression::source));
     feed.number("allow_failure", i64::from(*allow_failure));
     feed.seconds("timeout", *timeout);
-    // A step without this key keeps the digest that it had before the key existed.
+    // A step without this key keeps the digest from before the key existed.
     if let Some(name) = name {
         feed.text("step.name", name);
     }
@@ -177,7 +177,7 @@ fn artifact(feed: &mut Feed, artifact: &Artifact) {
     feed.optional("if", condition.as_ref().map(Expression::source));
     feed.seconds("expires_in", *expires_in);
     feed.text("notify_on", notify_on.name());
-    // An artifact without these keys keeps the digest that it had before they existed.
+    // An artifact without these keys keeps the digest from before they existed.
     if *upload_on != UploadOn::default() {
         feed.text("upload_on", upload_on.name());
     }

@@ -1,4 +1,4 @@
-//! Dispatch inputs: what a scan declares, and whether given values fit. All problems are reported together.
+//! Dispatch inputs: the inputs that a scan declares, and whether given values fit. All problems are reported together.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::limits::{INPUT_CHARS, INPUTS, NUMBER_DIGITS, SHOWN_CHARS};
 use crate::number::Number;
 use crate::suggestion::closest;
 
-/// What a scan declares under `on.dispatch`.
+/// The content of `on.dispatch`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dispatch {
     /// The inputs in file order.
@@ -23,11 +23,11 @@ pub struct Input {
     /// Its name: `inputs.KEY`.
     pub key: String,
     pub kind: InputKind,
-    /// What a `choice` may be, in file order; empty for other types.
+    /// The allowed values of a `choice`, in file order; empty for other types.
     pub options: Vec<String>,
-    /// Whether a dispatch must give a value. The default does not count.
+    /// Whether a dispatch must give a value. The default does not count as given.
     pub required: bool,
-    /// The value if none is given; of the input's type.
+    /// The value if no value is given. It has the input's type.
     pub default: InputValue,
 }
 
@@ -51,7 +51,7 @@ pub enum InputKind {
 pub enum InputValue {
     Bool(bool),
     Number(Number),
-    /// Of a `string` or `choice`.
+    /// The value of a `string` or `choice`.
     Text(String),
 }
 
@@ -121,7 +121,7 @@ impl InputKind {
         }
     }
 
-    /// The value of an input that declares no default. `options` are those of a `choice`.
+    /// The value of an input without a declared default. `options` are the options of a `choice`.
     pub fn default_value(self, options: &[String]) -> InputValue {
         match self {
             Self::Text => InputValue::Text(String::new()),
@@ -141,12 +141,11 @@ impl Dispatch {
             .collect()
     }
 
-    /// Checks the values of a dispatch. The result includes the defaults. `null` counts as not given, an empty string
+    /// Checks the values of a dispatch. The result includes the defaults. `null` counts as not given, but an empty string counts
     /// as given. Booleans and numbers may be given as strings.
     ///
     /// # Errors
-    /// Every problem, in the order of the declaration, then undeclared inputs by name, up to the number that
-    /// can be declared.
+    /// Every problem in the order of the declaration, then undeclared inputs by name, up to the number that can be declared.
     pub fn accept(
         &self,
         given: &BTreeMap<String, Value>,
@@ -232,7 +231,7 @@ impl Input {
     }
 }
 
-/// The first options, in words.
+/// The first options, as a list in words.
 fn shown_options(options: &[String]) -> String {
     const SHOWN: usize = 20;
     let shown: Vec<String> = options
@@ -331,7 +330,7 @@ mod tests {
         }
     }
 
-    /// One number and one choice.
+    /// A scan with one number and one choice.
     fn typed() -> Dispatch {
         let input = |key: &str, kind: InputKind, options: &[&str]| {
             let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
@@ -412,7 +411,7 @@ mod tests {
     fn a_flood_of_undeclared_inputs_is_cut() {
         let flood = (0..5_000).map(|number| (format!("n{number}"), json!("x")));
         let errors = declared().accept(&flood.collect()).unwrap_err();
-        assert_eq!(errors.len(), INPUTS + 1, "and the missing input");
+        assert_eq!(errors.len(), INPUTS + 1, "the limit, and the missing input");
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl DurationError {
 /// Reads a duration.
 ///
 /// # Errors
-/// Says what is wrong with the text.
+/// If the text is not a duration, with the reason.
 pub fn parse_duration(text: &str) -> Result<TimeDelta, DurationError> {
     let shown = || text.chars().take(40).collect::<String>();
     let malformed = || DurationError::Malformed { text: shown() };
@@ -78,7 +78,7 @@ pub fn parse_duration(text: &str) -> Result<TimeDelta, DurationError> {
         .ok_or_else(too_long)
 }
 
-/// Writes a duration as [`parse_duration`] reads it, in the largest possible units.
+/// Writes a duration in the form that [`parse_duration`] reads, in the largest possible units.
 pub fn format_duration(duration: TimeDelta) -> String {
     let mut seconds = duration.num_seconds().max(0);
     let mut text = String::new();

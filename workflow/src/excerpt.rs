@@ -1,4 +1,4 @@
-//! Problems of a text that is not in a file, such as a schedule on a command line.
+//! Problems of a text outside of a file, such as a schedule on a command line.
 
 use crate::cron::{CronError, CronProblem};
 use crate::diagnostic::{Code, Diagnostic, Severity, render};
@@ -22,7 +22,7 @@ impl CronProblem {
 }
 
 impl CronError {
-    /// The problem in the form of a fault of an expression.
+    /// Converts the problem to a fault of an expression.
     pub fn fault(&self) -> Fault {
         Fault {
             range: self.range.clone(),

@@ -1,8 +1,8 @@
-//! Expressions in CEL. They are checked when they are loaded, and their evaluation is bounded.
+//! Expressions in CEL. They are checked when they are loaded, and the cost of their evaluation is limited.
 //!
-//! Every [`Expression`] is syntactically valid, names only what its [`Site`] offers, has the right type for it and a
-//! static cost below the limit. Only this module uses the CEL library. A [`Sandbox`] runs the library on threads with
-//! enough stack for its recursion.
+//! Every [`Expression`] is syntactically valid, uses only names that its [`Site`] offers, has the right type for its site and a
+//! static cost below the limit. Only this module uses the CEL library. A [`Sandbox`] runs the library on threads with enough
+//! stack for its recursion.
 
 mod absent;
 mod analysis;
@@ -55,7 +55,7 @@ pub use value::Value;
 
 use crate::context::Context;
 
-/// A checked expression. Cheap to clone; equal when the source is.
+/// A checked expression. Cloning is cheap. Two expressions are equal if their sources are equal.
 #[derive(Clone)]
 pub struct Expression(Arc<Parts>);
 
@@ -88,7 +88,7 @@ impl Expression {
         &self.0.source
     }
 
-    /// Whether both mean the same, however they are written.
+    /// Whether both expressions mean the same, independent of their spelling.
     pub(crate) fn means_the_same(&self, other: &Self) -> bool {
         self == other || same::is_same(self.program().expression(), other.program().expression())
     }
@@ -97,12 +97,12 @@ impl Expression {
         &self.0.references
     }
 
-    /// Whether it decides itself about failures: it names `ok` or `always`.
+    /// Whether the expression handles failures itself: it names `ok` or `always`.
     pub(crate) fn handles_failure(&self) -> bool {
         self.references().ok || self.references().always
     }
 
-    /// Upper bound of its cost, in units of about 100 ns.
+    /// An upper bound of its cost, in units of about 100 ns.
     pub fn cost(&self) -> u64 {
         self.0.cost
     }
@@ -121,7 +121,7 @@ impl Expression {
 /// `ok && (condition)`, and a missing condition as `ok`.
 ///
 /// # Errors
-/// The evaluation's error; it fails the step.
+/// The evaluation's error, which fails the step.
 pub fn should_run(
     condition: Option<&Expression>,
     context: &Context,

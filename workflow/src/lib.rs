@@ -1,7 +1,7 @@
 //! The workflow language: the model of a workflow file, its diagnostics, and its expressions.
 //!
-//! Pure: it takes text and values and returns the model and diagnostics. It knows no files, no clock, no network and no
-//! async runtime. Daemon, runner and command all use it, so they give the same answers.
+//! Pure: it takes text and values and returns the model and diagnostics. It uses no files, no clock, no network and no async
+//! runtime. Daemon, runner and command all use it, so they give the same answers.
 
 mod checkout;
 mod context;

@@ -1,4 +1,4 @@
-//! The names of the language and their rules. A value of a name type has been checked.
+//! The names of the language and their rules. A value of a name type is always valid.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -58,7 +58,7 @@ impl ScanName {
         &self.0
     }
 
-    /// Whether expressions can write `scans.NAME`. Otherwise they need `scans["NAME"]`.
+    /// Whether expressions can write `scans.NAME`. Otherwise they must write `scans["NAME"]`.
     pub fn is_dotted(&self) -> bool {
         !self.0.starts_with(|c: char| c.is_ascii_digit()) && !is_keyword(&self.0)
     }

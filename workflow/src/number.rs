@@ -1,5 +1,5 @@
-//! The value of an input of type `number`: an exact decimal of at most 15 digits. That many digits survive a double, so
-//! the value is the same in JSON, in expressions, in browsers and on the command line.
+//! The value of an input of type `number`: an exact decimal of at most 15 digits. A double preserves this many digits, so the
+//! value is the same in JSON, in expressions, in browsers and on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::NUMBER_DIGITS;
 
-/// A decimal number. Equal numbers are equal however they were written: `3`, `3.0` and `+3`.
+/// A decimal number. Equal numbers are equal in all spellings: `3`, `3.0` and `+3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "serde_json::Number", into = "serde_json::Number")]
 pub struct Number {
-    /// All digits. The last one is not 0 if there are digits after the point.
+    /// All digits. The last digit is not 0 if there are digits after the point.
     digits: i64,
-    /// How many of them are after the point.
+    /// How many of the digits are after the point.
     scale: u8,
 }
 
-/// The text is not such a number.
+/// The text is not a valid number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a number has at most {NUMBER_DIGITS} digits, such as `3` or `-0.5`, and no exponent")]
 pub struct NumberError;
@@ -37,9 +37,9 @@ impl Number {
         }
     }
 
-    /// The double nearest to it. It prints as the same digits.
+    /// The nearest double. It prints as the same digits.
     pub fn to_f64(self) -> f64 {
-        // Its own text is a number.
+        // The text of a number can always be parsed.
         self.to_string().parse().unwrap_or_default()
     }
 }

@@ -1,5 +1,5 @@
-//! The outputs of a job: lines `KEY=value` of its steps, for later steps and other scans. Their number and size are
-//! bounded, because they are in the job's record, in its line of the history, and in contexts.
+//! The outputs of a job: lines `KEY=value` of its steps, for later steps and other scans. Their number and size are limited,
+//! because they are stored in the job's record, in its line of the history, and in contexts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::names::{NameError, check_variable_name};
 /// Values by key.
 pub type Outputs = BTreeMap<String, String>;
 
-/// Outputs that cannot be taken.
+/// Why outputs are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OutputError {
     #[error("line {line} of the outputs is not `KEY=value`")]
@@ -26,7 +26,7 @@ pub enum OutputError {
     TooLarge { key: String },
 }
 
-/// Reads the lines that a step has written. Of lines with the same key the last one counts. Empty lines mean nothing.
+/// Reads the lines that a step has written. If a key is repeated, its last line counts. Empty lines are ignored.
 ///
 /// # Errors
 /// The first problem.
@@ -42,7 +42,7 @@ pub fn read_outputs(text: &str) -> Result<Outputs, OutputError> {
             .ok_or(OutputError::Line { line: number })?;
         check(key, value)?;
         outputs.insert(key.to_owned(), value.to_owned());
-        // A file may have many more keys than are allowed.
+        // A file may have many more keys than allowed.
         if outputs.len() > OUTPUTS {
             return Err(OutputError::TooMany {
                 key: key.to_owned(),
@@ -52,10 +52,10 @@ pub fn read_outputs(text: &str) -> Result<Outputs, OutputError> {
     Ok(outputs)
 }
 
-/// The outputs of a job after one more step. A later step wins.
+/// The outputs of a job after one more step. Values of a later step win.
 ///
 /// # Errors
-/// The key that passes a bound.
+/// The key that exceeds a limit.
 pub fn with_outputs(mut outputs: Outputs, more: &Outputs) -> Result<Outputs, OutputError> {
     for (key, value) in more {
         outputs.insert(key.clone(), value.clone());
@@ -161,7 +161,7 @@ mod tests {
         let error = with_outputs(full.clone(), &outputs(&[("b", "")])).unwrap_err();
         let expected = "with output `b` the outputs of the job have more than 8192 bytes";
         assert_eq!(error.to_string(), expected);
-        // A later step wins, so its value takes no further room.
+        // The value of a later step replaces the earlier value, so it needs no further space.
         let small = with_outputs(full, &outputs(&[("a", "y")])).unwrap();
         assert_eq!(small, outputs(&[("a", "y")]));
         let of_other_step = read_outputs(&many(32)).unwrap();

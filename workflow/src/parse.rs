@@ -1,5 +1,5 @@
-//! Parses a workflow file into the model. It reads the YAML tree by hand, so that it can report all errors of a file
-//! together, each with its place.
+//! Parses a workflow file into the model. It reads the YAML tree itself, so that it can report all errors of a file together,
+//! each with its place.
 
 mod artifact;
 mod checkout;
@@ -39,7 +39,7 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The beginning of what Git LFS puts into a repository in place of a file.
+/// The beginning of the text that Git LFS stores in a repository instead of a file.
 const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
 
 /// How to report free text that is pasted into a script.
@@ -98,7 +98,7 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
     }
 }
 
-/// Reads the tree. Its functions return what they could read, and report the rest.
+/// Reads the tree. Its functions return the parts that they could read, and report the rest.
 struct Reader<'t> {
     report: Report<'t>,
     policy: TemplatePolicy,
@@ -160,7 +160,7 @@ impl Reader<'_> {
                 .error(entry.value.span, Code::Empty, "`scans` is empty")
                 .hint("a workflow has at least one scan");
         }
-        // Shared: with a copy for each scan the cost of a file would grow with the square of its scans.
+        // Shared: with a copy for each scan, the cost would grow with the square of the number of scans.
         let scans = Arc::new(declared::scans(entries));
         let triggers: Vec<_> = entries
             .iter()
@@ -168,7 +168,7 @@ impl Reader<'_> {
             .collect();
         self.bound_triggers(entries, &triggers);
         self.renames(entries);
-        // A scan that could not be read, or that is below a misspelled key, may start first.
+        // An unread scan, or a scan below a misspelled key, may start first.
         if is_plain && !entry.value.is_partial() {
             self.starts(entries, &triggers);
         }

@@ -1,12 +1,11 @@
-//! Paths of artifacts that are patterns: `glob:out/**/*.txt`.
+//! Patterns as paths of artifacts: `glob:out/**/*.txt`.
 
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-/// A pattern of files below the job's folder. `*` and `?` match characters of one name, also a leading dot; `**`
-/// matches any folders, `[…]` one of several characters, `{a,b}` one of several texts, and `\` makes the next character
-/// literal.
+/// A pattern of files below the job's folder. `*` and `?` match characters of one name, including a leading dot. `**` matches any
+/// folders, `[…]` one of several characters, `{a,b}` one of several texts, and `\` makes the next character literal.
 #[derive(Debug, Clone)]
 pub struct PathPattern {
     matcher: GlobMatcher,
@@ -17,10 +16,10 @@ impl PathPattern {
     /// Marks a path as a pattern.
     pub const MARK: &str = "glob:";
 
-    /// The pattern that a path holds; `None` for a plain path.
+    /// The pattern in a path. `None` for a plain path.
     ///
     /// # Errors
-    /// What is wrong with the pattern.
+    /// If the pattern is invalid.
     pub fn of(path: &str) -> Option<Result<Self, String>> {
         let pattern = path.strip_prefix(Self::MARK)?;
         Some(Self::parse(pattern))
@@ -45,7 +44,7 @@ impl PathPattern {
         })
     }
 
-    /// The folder below which all matches are; empty for the job's own.
+    /// The folder that contains all matches. Empty for the job's own folder.
     pub fn folder(&self) -> &str {
         &self.folder
     }

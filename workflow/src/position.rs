@@ -33,7 +33,7 @@ impl Lines {
         Self { starts }
     }
 
-    /// Line and column, both from 1, the column in characters. An offset beyond the end means the end.
+    /// Line and column, both from 1, with the column in characters. An offset beyond the end means the end.
     pub(crate) fn position(&self, text: &str, offset: usize) -> (u32, u32) {
         let offset = floor_char_boundary(text, offset);
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
@@ -45,7 +45,7 @@ impl Lines {
         (clamp(line), clamp(column))
     }
 
-    /// The bytes of one line without its end; empty if the line does not exist.
+    /// The bytes of one line without its end. Empty if the line does not exist.
     pub(crate) fn range(&self, text: &str, line: u32) -> Span {
         Span::new(
             self.offset(text, line, 1),

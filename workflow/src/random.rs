@@ -1,4 +1,4 @@
-//! Seeded random inputs for tests: the same at every run.
+//! Seeded random inputs for tests. They are the same in every run.
 
 /// A small generator (SplitMix64).
 pub(crate) struct Random(u64);
@@ -16,7 +16,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to, not including, `bound`.
+    /// A number from 0 up to `bound`, exclusive.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }

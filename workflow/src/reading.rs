@@ -1,9 +1,9 @@
-//! Which scans a scan reads: the edges of a workflow's graph.
+//! The scans that a scan reads: the edges of a workflow's graph.
 
 use crate::definition::{Scan, Workflow};
 use crate::names::ScanName;
 
-/// How a scan reads another one.
+/// How a scan reads another scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     /// A success of the other scan causes an evaluation of `on.expr`, which may start this scan.
@@ -12,7 +12,7 @@ pub enum How {
     Reads,
 }
 
-/// A scan that another one reads.
+/// A scan that is read by another scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     pub scan: ScanName,

@@ -6,7 +6,7 @@ use crate::limits::DIAGNOSTICS;
 use crate::position::{Lines, Span};
 use crate::yaml::{Node, Places};
 
-/// The problems found so far, and what is needed to find their lines and columns.
+/// The problems found so far, and the data to find their lines and columns.
 pub(crate) struct Report<'t> {
     file: &'t str,
     text: &'t str,
@@ -35,7 +35,7 @@ impl Reported<'_> {
         }
     }
 
-    /// A hint that takes time to find. It is not computed if it would not be shown.
+    /// Adds a hint that takes time to compute. It is not computed if it would not be shown.
     pub(crate) fn suggest(self, hint: impl FnOnce() -> Option<String>) {
         if let Some(diagnostic) = self.0 {
             diagnostic.hint = hint();
@@ -74,7 +74,7 @@ impl<'t> Report<'t> {
         self.add(span, Severity::Warning, code, message.into())
     }
 
-    /// A fault of an expression or template whose text is at `places`.
+    /// Reports a fault of an expression or template whose text is at `places`.
     pub(crate) fn fault(&mut self, places: &Places, fault: Fault) {
         let reported = self.error(places.locate(fault.range), fault.code, fault.message);
         if let Some(hint) = fault.hint {
@@ -101,13 +101,13 @@ impl<'t> Report<'t> {
         self.errors > 0
     }
 
-    /// The number of errors that hide a part of the file. A hidden part may contain anything, so warnings about missing
-    /// things are not given.
+    /// The number of errors that hide a part of the file. A hidden part may contain anything, so warnings about missing parts are
+    /// not given.
     pub(crate) const fn unread(&self) -> usize {
         self.unread
     }
 
-    /// Records a part that is not read for a reason that was already reported.
+    /// Records a part that is not read for an already reported reason.
     pub(crate) const fn leave_unread(&mut self) {
         self.unread += 1;
     }
@@ -140,7 +140,7 @@ impl<'t> Report<'t> {
             return Reported(None);
         };
         let diagnostic = self.diagnostic(span, severity, code, message);
-        // With an alias the same text is read twice; its problem is reported once.
+        // With an alias, the same text is read twice, but its problem is reported once.
         if let Some(at) = self
             .found
             .iter()
@@ -156,7 +156,7 @@ impl<'t> Report<'t> {
         Reported(self.found.last_mut())
     }
 
-    /// The place for a further problem. Errors matter more, so an error may take the place of a warning.
+    /// The place for a further problem. Errors matter more, so an error may replace a warning.
     fn room_for(&self, severity: Severity) -> Option<Room> {
         if !self.is_full() {
             return Some(Room::Free);

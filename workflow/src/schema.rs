@@ -1,6 +1,6 @@
-//! The JSON Schema of workflow files, for editors. It checks what a schema can check; [`crate::parse`] checks the rest.
-//! Words and bounds come from the model. One test compares the keys with those of the parser. Another one reads every
-//! file of the repository with both.
+//! The JSON Schema of workflow files, for editors. It checks what a schema can check; [`crate::parse`] checks the rest. Words and
+//! limits come from the model. One test compares the keys with the keys of the parser. Another test reads every file of the
+//! repository with both.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::limits::{
 };
 use crate::names::CEL_KEYWORDS;
 
-/// The name of the schema. The address from which it is served depends on the installation.
+/// The name of the schema. The address depends on the installation.
 const ID: &str = "urn:everscan:schema:workflow";
 
 /// The schema, in draft 2020-12.
@@ -180,7 +180,7 @@ fn on() -> Value {
         "additionalProperties": false,
         "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["dispatch"] }],
         "dependentRequired": { "timezone": ["cron"], "catch_up": ["cron"] },
-        // A job without a dispatch gets no values.
+        // A job without a dispatch gets no input values.
         "if": { "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }] },
         "then": { "properties": { "dispatch": { "properties": { "inputs": {
             "additionalProperties": { "properties": { "required": { "const": false } } },
@@ -306,7 +306,7 @@ fn input() -> Value {
     })
 }
 
-/// What holds for an input of this type.
+/// The rules for an input of this type.
 fn of_type(kind: InputKind, then: &Value) -> Value {
     json!({
         "if": { "required": ["type"], "properties": { "type": { "const": kind.name() } } },

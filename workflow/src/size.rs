@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// The units, each 1,024 times the one before.
+/// The units, each 1,024 times the previous unit.
 const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
 
 /// Why a text is not a size.
@@ -17,7 +17,7 @@ pub struct SizeError {
 /// Reads a size in bytes.
 ///
 /// # Errors
-/// Says what to write instead.
+/// If the text is not a size, with a hint.
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let malformed = || SizeError {
         text: text.chars().take(40).collect(),

@@ -1,5 +1,5 @@
-//! The specification's rules about the language, one test each, so that `docs/evidence/conformance.md` can name them. Fixtures
-//! show the messages and their places.
+//! The specification's rules about the language, one test each, so that `docs/evidence/conformance.md` can name the tests. The
+//! fixtures show the messages and their places.
 
 use crate::{Checkout, Code, NotifyOn, Severity, TemplatePolicy, UploadOn, Workflow, parse};
 
@@ -27,27 +27,27 @@ fn check(yaml: &str, expected: &[Code]) {
     assert_eq!(errors(yaml), expected, "{yaml}");
 }
 
-/// A workflow whose one scan has these triggers.
+/// A workflow whose only scan has these triggers.
 fn on(triggers: &str) -> String {
     format!("scans: {{a: {{on: {{{triggers}}}, steps: [{{run: x}}]}}}}")
 }
 
-/// A workflow whose one scan has these inputs.
+/// A workflow whose only scan has these inputs.
 fn inputs(inputs: &str) -> String {
     on(&format!("dispatch: {{inputs: {{{inputs}}}}}"))
 }
 
-/// A workflow whose one scan has these other members.
+/// A workflow whose only scan has these other members.
 fn scan(members: &str) -> String {
     format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{{run: x}}], {members}}}}}")
 }
 
-/// A workflow whose one scan has this step.
+/// A workflow whose only scan has this step.
 fn step(step: &str) -> String {
     format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{{{step}}}]}}}}")
 }
 
-/// A workflow whose one scan has an artifact with these members.
+/// A workflow whose only scan has an artifact with these members.
 fn artifact(members: &str) -> String {
     scan(&format!("artifacts: [{{{members}}}]"))
 }

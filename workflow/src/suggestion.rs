@@ -34,7 +34,7 @@ pub(crate) fn closest<'a>(
         .map(|(_, name)| name)
 }
 
-/// Whether two names can be compared. A name of one or two letters is similar to too many longer names.
+/// Whether two names can be compared. A name of one or two letters is similar to too many names.
 fn is_comparable(given: &str, known: &str) -> bool {
     const VERY_SHORT: usize = 2;
     let (given, known) = (given.chars().count(), known.chars().count());

@@ -1,5 +1,5 @@
-//! Templates: text with `${{ expression }}` in it, in `run` and in values of `env`. Substitution is single-pass; `}}`
-//! inside a string of the expression does not end it.
+//! Templates: texts with `${{ expression }}`, in `run` and in values of `env`. Substitution is single-pass; `}}` inside a string
+//! of the expression does not end it.
 
 mod scan;
 #[cfg(test)]
@@ -16,7 +16,7 @@ use crate::expression::{
 };
 use crate::limits::{EXPRESSION_BYTES, EXPRESSION_COST, TEMPLATE_EXPRESSIONS};
 
-/// A checked template. Cheap to clone; equal when the source is.
+/// A checked template. Cloning is cheap. Two templates are equal if their sources are equal.
 #[derive(Clone)]
 pub struct Template(Arc<Parts>);
 
@@ -31,17 +31,17 @@ enum Piece {
     Expression(Expression),
 }
 
-/// A template, and the results that only the loader of its file needs.
+/// A template, and results that only the loader of its file needs.
 pub(crate) struct CompiledTemplate {
     /// The template, or every problem of it.
     pub(crate) checked: Result<Template, Vec<Fault>>,
-    /// The expressions whose result can have free text.
+    /// The expressions whose result can contain free text.
     pub(crate) tainted: Vec<Tainted>,
 }
 
-/// An expression whose result can have free text.
+/// An expression whose result can contain free text.
 pub(crate) struct Tainted {
-    /// Its bytes.
+    /// The bytes of the expression in the source.
     pub(crate) range: Range<usize>,
     /// Whether the text is an output of a step of the same job.
     pub(crate) is_of_step: bool,
@@ -74,7 +74,7 @@ impl Template {
         &self.0.source
     }
 
-    /// Whether both yield the same text, however their expressions are written.
+    /// Whether both templates give the same text, independent of the spelling of their expressions.
     pub(crate) fn means_the_same(&self, other: &Self) -> bool {
         let (ones, others) = (&self.0.pieces, &other.0.pieces);
         let is_same = |(one, other): (&Piece, &Piece)| match (one, other) {
@@ -87,7 +87,7 @@ impl Template {
         self == other || ones.len() == others.len() && ones.iter().zip(others).all(is_same)
     }
 
-    /// The text between its expressions. Templates that [mean the same](Self::means_the_same) have the same.
+    /// The text between its expressions. Templates that [mean the same](Self::means_the_same) have the same text.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.0.pieces.iter().filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.as_str()),
@@ -99,7 +99,7 @@ impl Template {
         &self.0.references
     }
 
-    /// The text, if it has no expression.
+    /// The whole text, if the template has no expression.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match self.0.pieces.as_slice() {
             [] => Some(""),

@@ -15,7 +15,7 @@ pub struct TimezoneError {
 }
 
 impl TimezoneError {
-    /// What to write instead. Compares with all known zones.
+    /// A hint with a similar name. Compares with all known zones.
     pub fn hint(&self) -> String {
         let names = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
         did_you_mean(&self.name, names).unwrap_or_else(|| {

@@ -1,5 +1,5 @@
-//! YAML as a tree in which every node has its place. It does not know workflows. Depth, aliases and size are limited
-//! while the tree is built. Duplicate keys are reported here, because the tree cannot represent them.
+//! YAML as a tree in which every node has its place. It does not depend on workflows. Depth, aliases and size are limited while
+//! the tree is built. Duplicate keys are reported here, because the tree cannot represent them.
 
 mod build;
 mod place;
@@ -21,7 +21,7 @@ pub(crate) struct Node {
     pub(crate) span: Span,
     pub(crate) content: Content,
     weight: Weight,
-    /// Whether a part of it was reported and left out, such as a key's second value.
+    /// Whether a part of it was reported and left out, such as the second value of a repeated key.
     is_partial: bool,
 }
 
@@ -78,7 +78,7 @@ impl Node {
         }
     }
 
-    /// Whether the tree has everything that the file has here, at any depth.
+    /// True if no part of this value was left out, at any depth.
     pub(crate) fn is_whole(&self) -> bool {
         !self.is_partial
             && match &self.content {
@@ -89,7 +89,7 @@ impl Node {
             }
     }
 
-    /// Whether a part of the object or list itself was left out. Its values may also have left out parts.
+    /// True if a direct part of this list or object was left out. Nested values are not considered.
     pub(crate) const fn is_partial(&self) -> bool {
         self.is_partial
     }

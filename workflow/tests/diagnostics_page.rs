@@ -12,7 +12,7 @@ use workflow::{Code, Diagnostic, TemplatePolicy, parse};
 
 const PAGE: &str = include_str!("../../docs/diagnostics.md");
 
-/// Codes that no example can show: the size of a file, how it is read, and the state of the machine.
+/// Codes without an example: they depend on the file's size, on reading it, or on the machine.
 const WITHOUT_EXAMPLE: [Code; 5] = [
     Code::FileTooLarge,
     Code::FileTooComplex,

@@ -1,5 +1,5 @@
-//! Parses each workflow file of the fixtures, and compares what a person and a program see with the output beside it. A
-//! case is about the rule in its name. A file that begins with the line `# script_templates: deny` is read under that policy.
+//! Parses each workflow file of the fixtures, and compares the diagnostics for people and programs with the expected output. The
+//! name of a case names its rule. A file that begins with the line `# script_templates: deny` is read under that policy.
 //! `UPDATE_FIXTURES=1` writes all outputs; read the difference before you commit it.
 
 #![expect(
@@ -20,7 +20,7 @@ use std::fs;
 use cases::{cases, files};
 use workflow::{Diagnostic, Expression, Parsed, References, Scan, TemplatePolicy, parse, render};
 
-/// Compares the output of each case with what `show` makes of its file.
+/// Compares the output of each case with the result of `show` for its file.
 fn check(folder: &str, show: impl Fn(&str, &str) -> String) {
     let is_update = std::env::var_os("UPDATE_FIXTURES").is_some();
     let mut differing = Vec::new();
@@ -64,7 +64,7 @@ fn valid_files_have_this_meaning() {
     });
 }
 
-/// The set is meant to be read, so each file is small, and to be complete, so there are many.
+/// The set must be readable, so each file is small, and complete, so there are many files.
 #[test]
 fn there_are_many_cases_and_each_is_small() {
     let files = files(&["invalid", "valid"]);
@@ -84,7 +84,7 @@ fn policy(text: &str) -> TemplatePolicy {
     }
 }
 
-/// The diagnostics as a person sees them, and as a program does.
+/// The diagnostics in the forms for people and for programs.
 fn shown_to_all(diagnostics: &[Diagnostic], text: &str) -> String {
     let mut shown = render(diagnostics, text, false);
     for diagnostic in diagnostics {

@@ -1,7 +1,7 @@
-//! Hostile files: each is refused or read within a bound of memory and of processor time, without a panic. The unit of
-//! processor time is a plain file, so the bound holds on a slow machine and for an unoptimised build as well. Each file
-//! is read by its own process, so a peak of memory belongs to that file. `cargo test -p workflow --test hostile --
-//! --nocapture` prints the costs.
+//! Hostile files: each must be refused or read within a limit of memory and of processor time, without a panic. The unit of
+//! processor time is a plain file, so the limit also holds on a slow machine and for an unoptimised build. A separate process
+//! reads each file, so a peak of memory belongs to this file. `cargo test -p workflow --test hostile -- --nocapture` prints the
+//! costs.
 
 #![expect(
     clippy::disallowed_methods,
@@ -22,21 +22,21 @@ use workflow::{Code, TemplatePolicy, limits, parse, render};
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
-/// Memory for reading a file and reporting its problems, above the file itself.
+/// Limit of memory for reading a file and reporting its problems, in addition to the file itself.
 const MEMORY_KIB: u64 = 64 * 1024;
 
 /// Scans of the plain file, whose processor time is the unit.
 const PLAIN: usize = 200;
 
-/// The bound for a file that is refused for its cost, in plain files. Each takes a sixth of it or less, most of them
-/// far less.
+/// The limit for a file that is refused for its cost, in plain files. Each file takes a sixth of it or less, and most take far
+/// less.
 const REFUSED: u32 = 10;
 
-/// The bound for a file of the largest allowed size, which is about sixty times as long as the plain file. Each takes a
+/// The limit for a file of the largest allowed size, which is about sixty times as long as the plain file. Each file takes a
 /// third of it or less: the parsers of YAML and of expressions take most of the time.
 const LONG: u32 = 300;
 
-/// Each file is read this often, and the fastest reading counts: other processes make some readings slower.
+/// Each file is read this many times, and the fastest run counts, because other processes make some runs slower.
 const TRIES: usize = 5;
 
 /// A file and its expected result.
@@ -92,7 +92,7 @@ fn of(
     }
 }
 
-/// A file with nothing to it, and something for both parsers.
+/// A simple file that uses both parsers.
 fn plain() -> Hostile {
     of("plain", 1, None, || {
         scans(PLAIN, |_| {
@@ -101,7 +101,7 @@ fn plain() -> Hostile {
     })
 }
 
-/// Files whose cost would be out of all proportion to their length, or without any bound.
+/// Files whose cost would be far out of proportion to their length, or unlimited.
 fn bombs() -> Vec<Hostile> {
     let all = || "scans.a.all(x1, ".repeat(12) + "ok" + &")".repeat(12);
     let map = || {
@@ -170,10 +170,10 @@ fn bombs() -> Vec<Hostile> {
     ]
 }
 
-/// Files of which each part is harmless, as long as they may be.
+/// Files of the largest size whose parts are all harmless.
 fn long_files() -> Vec<Hostile> {
     let cheap = |_| format!("    on: {{ cron: 0 3 * * * }}\n{STEPS}");
-    // As many scans as fit into a file, written as short as can be.
+    // As many scans as fit into a file, each as short as possible.
     let shortest = |trigger: &str| {
         let mut text = "scans:\n".to_owned();
         for number in 0.. {
@@ -187,7 +187,7 @@ fn long_files() -> Vec<Hostile> {
     };
     let waits_for =
         |scan: usize| format!("    on: {{ expr: 'scans.s{scan}.is_available()' }}\n{STEPS}");
-    // So many bytes of conditions that are as long as one may be.
+    // This many bytes of conditions of the largest length.
     let conditions = |bytes: usize, unit: &str| {
         let expression = unit.repeat(limits::EXPRESSION_BYTES / unit.len() - 1);
         let count = bytes / (expression.len() + 2);
@@ -304,7 +304,7 @@ fn files() -> Vec<Hostile> {
     files
 }
 
-/// Names the file for this process, by its place among all files.
+/// The variable with the index of the file for this process.
 const CASE: &str = "EVERSCAN_HOSTILE_FILE";
 
 /// Marks the output of a process that has read its file: microseconds of the file and of a plain file, then KiB.

@@ -1,5 +1,5 @@
-//! The fixtures with random damage: the parser never panics or hangs, and every refusal has an error to show. The seed
-//! is fixed, so every run has the same files.
+//! The fixtures with random damage: the parser never panics or hangs, and every refusal has an error. The seed is fixed, so every
+//! run uses the same files.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use cases::{cases, files};
 use workflow::{Code, Severity, TemplatePolicy, parse, render};
 
-/// Damaged files; a few seconds in a debug build.
+/// The number of damaged files. They take a few seconds in a debug build.
 const FILES: u64 = 3_000;
 
-/// Typical slips, and text that is hard to parse.
+/// Typical typing errors, and texts that are hard to parse.
 const PIECES: [&str; 36] = [
     " ",
     "\n",
@@ -77,7 +77,7 @@ fn fixtures() -> Vec<String> {
     cases.map(|(_, yaml, _)| yaml).collect()
 }
 
-/// A place in the text where a character starts.
+/// A random place in the text at which a character starts.
 fn place(text: &str, random: &mut Random) -> usize {
     let mut at = random.below(text.len() + 1);
     while !text.is_char_boundary(at) {
@@ -86,7 +86,7 @@ fn place(text: &str, random: &mut Random) -> usize {
     at
 }
 
-/// One change: a piece inserted, a part removed, repeated, or taken from another file.
+/// Makes one change: a piece is inserted, a part is removed or repeated, or a part is taken from another file.
 fn damage(text: &mut String, others: &[String], random: &mut Random) {
     let (one, other) = (place(text, random), place(text, random));
     let (from, to) = (one.min(other), one.max(other).min(one.min(other) + 40));

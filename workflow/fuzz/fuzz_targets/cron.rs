@@ -1,5 +1,5 @@
-//! Any text as a schedule: one that is accepted has a next time and a description, and means the same when it is
-//! written and read again.
+//! Reads any text as a schedule. An accepted schedule has a next time and a description, and means the same after it is written
+//! and read again.
 
 #![no_main]
 

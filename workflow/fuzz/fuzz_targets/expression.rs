@@ -1,4 +1,4 @@
-//! Any text as an expression: it is evaluated or refused, and its explanation agrees with its value.
+//! Reads any text as an expression. It must be evaluated or refused, and its explanation must agree with its value.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any text as a workflow file: it is read or refused, and what is wrong can be shown.
+//! Reads any text as a workflow file. It must be read or refused, and all problems must be printable.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
     let (problems, is_refused) = match parse("file.yaml", text, TemplatePolicy::Deny) {
         Ok(parsed) => {
             for scan in parsed.workflow.scans() {
-                // A scan that was read has a digest, and what it names can be asked for.
+                // A valid scan has a digest, and its names can be listed.
                 let _digest = scan.digest();
                 let _references = scan.references();
             }

@@ -1,4 +1,4 @@
-//! Any text as a template: it keeps its source, or each of its faults has a place in it.
+//! Reads any text as a template. It must keep its source, or each fault must have a place in the source.
 
 #![no_main]
 

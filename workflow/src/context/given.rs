@@ -1,5 +1,5 @@
-//! Reads a context that a person wrote. Records of jobs and messages to runners may have unknown keys. Here an unknown
-//! key is an error: it is probably a typing error, and ignoring it would change the result.
+//! Reads a context that a person wrote. Records of jobs and messages to runners may have unknown keys, but here an unknown key is
+//! an error: it is probably a typing error, and ignoring it would change the result.
 
 use serde::de::Error as _;
 
@@ -9,7 +9,7 @@ impl Context {
     /// Reads a context from JSON. Unknown keys are errors. A byte order mark at the start is ignored, as in workflow files.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// If the text is invalid.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut json = serde_json::Deserializer::from_str(text);
@@ -38,7 +38,7 @@ mod tests {
     };
     use crate::dispatch::InputValue;
 
-    /// With every key that the records of jobs have.
+    /// A context with every key of the records of jobs.
     fn whole() -> Context {
         let time = "2026-11-20T10:00:00Z".parse().unwrap();
         let artifact = ArtifactSummary {

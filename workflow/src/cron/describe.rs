@@ -1,4 +1,4 @@
-//! A schedule in words, for people who do not read cron.
+//! Describes a schedule in words, for people who do not read cron.
 
 use super::{Bits, Cron};
 
@@ -29,10 +29,10 @@ const WEEKDAYS: [&str; 7] = [
 /// The most times of day that are listed one by one.
 const LISTED_TIMES: usize = 6;
 
-/// The most numbers that are listed one by one although they are a range.
+/// The most numbers of a range that are still listed one by one.
 const LISTED_NUMBERS: usize = 2;
 
-/// The best description for the numbers of a field.
+/// The pattern of the numbers of a field.
 enum Shape {
     /// All of the field.
     All,
@@ -64,7 +64,7 @@ impl Shape {
         match (step, is_even) {
             (0, _) => Self::One(first),
             (1, true) if (first, last) == (min, max) => Self::All,
-            // Two numbers are a pattern only if it continues across the end of the field.
+            // Two numbers are a pattern only if the pattern continues across the end of the field.
             (_, true)
                 if numbers.len() <= LISTED_NUMBERS && !(max + 1 - min).is_multiple_of(step) =>
             {

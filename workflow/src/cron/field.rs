@@ -35,7 +35,7 @@ pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) min: u8,
     pub(super) max: u8,
-    /// The last number of `*`. A day of week may be written as 7, but `*` does not count Sunday twice.
+    /// The last number of `*`. Day of week may be written as 7, but `*` must not count Sunday twice.
     star_max: u8,
 }
 
@@ -84,8 +84,8 @@ impl Field {
                         .fold(bits, Bits::with);
                 }
                 Err(problem) => {
-                    // An empty entry has no bytes to show, so its comma is shown; for the last entry, the comma before
-                    // it.
+                    // An empty entry has no bytes to show, so the problem is shown at its comma; for the last entry, at the comma
+                    // before it.
                     let range = if part.is_empty() {
                         let comma = start.min(at + text.len().saturating_sub(1));
                         comma..comma + 1
@@ -93,7 +93,7 @@ impl Field {
                         start..start + part.len()
                     };
                     let error = CronError { range, problem };
-                    // The entries before and after a last comma are both shown at that comma.
+                    // A last comma belongs to two empty entries. Report it only once.
                     if errors.last() != Some(&error) {
                         errors.push(error);
                     }

@@ -1,8 +1,8 @@
-//! Hints for the cron syntax of other programs that [`Cron`](super::Cron) does not have.
+//! Hints for cron syntax of other programs that [`Cron`](super::Cron) does not support.
 
 use super::field::{self, DAY, MONTH, WEEKDAY};
 
-/// What to write instead of a part of a field.
+/// What to write instead of this part of a field.
 pub(super) fn hint(field: &str, part: &str) -> Option<&'static str> {
     if part == "?" {
         return Some("write `*`");
@@ -63,7 +63,7 @@ fn is_from_the_end(part: &str) -> bool {
     is_behind_number(part, 'L') || offset.is_some_and(field::is_number)
 }
 
-/// Whether it is the letter, alone or after a number.
+/// Whether the text is this letter, alone or after a number.
 fn is_behind_number(part: &str, letter: char) -> bool {
     let number = part.strip_suffix([letter, letter.to_ascii_lowercase()]);
     number.is_some_and(|number| number.is_empty() || field::is_number(number))

@@ -1,5 +1,5 @@
-//! The next time of a schedule. Fixed-time entries follow the wall clock: a time that daylight saving skips runs once
-//! at the first valid instant, and a repeated time runs at its first instant. Periodic entries follow elapsed time.
+//! The next time of a schedule. Entries with fixed times follow the wall clock: a time that daylight saving skips runs once at
+//! the first valid instant, and a repeated time runs at its first instant. Periodic entries follow elapsed time.
 
 use chrono::{
     DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc,
@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use super::Cron;
 use crate::limits::CRON_DAYS;
 
-/// The longest gap of wall-clock time in any zone: a whole day, when a country crossed the date line.
+/// The longest gap of the wall clock in any zone: a whole day, when a country moved across the date line.
 const LONGEST_GAP_MINUTES: i64 = 25 * 60;
 
 /// RFC 3339 writes years with four digits.
@@ -29,7 +29,7 @@ impl Cron {
 
     /// Walks the days of the wall clock, and the times of each matching day.
     fn next_on_clock(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
-        // A skipped time of yesterday may run today, where a gap contains midnight.
+        // If a gap contains midnight, a skipped time of yesterday may run today.
         let first = after.with_timezone(&timezone).date_naive().pred_opt()?;
         first
             .iter_days()
@@ -40,7 +40,7 @@ impl Cron {
             .find(|instant| *instant > after)
     }
 
-    /// Walks real minutes and checks what the wall clock shows. Jumps over stretches without a match.
+    /// Walks real minutes and checks the time on the wall clock. Jumps over periods without a match.
     fn next_elapsed(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
         let end = after.checked_add_signed(TimeDelta::days(i64::from(CRON_DAYS)))?;
         let mut instant = after
@@ -60,7 +60,7 @@ impl Cron {
                 return Some(instant);
             };
             let landing = instant.checked_add_signed(TimeDelta::minutes(leap))?;
-            // A jump across a change of the clocks could miss a match after it.
+            // A jump across a clock change could miss a match after the change.
             let is_uniform = offset(landing, timezone) == offset(instant, timezone);
             instant = if is_uniform {
                 landing
@@ -93,7 +93,7 @@ impl Cron {
         })
     }
 
-    /// Whether any date matches. With a restricted day of week every week has one.
+    /// Whether any date matches. With a restricted day of week, every week has a match.
     pub(super) fn can_fire(&self) -> bool {
         const LONGEST: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
         self.restricts_weekdays

@@ -1,5 +1,5 @@
-//! Which texts are schedules, and when special ones are due. The modules compare with other implementations and test
-//! the descriptions.
+//! Tests which texts are schedules, and when special schedules are due. The submodules compare with other implementations and
+//! test the descriptions.
 
 mod oracle;
 mod peer;
@@ -374,7 +374,7 @@ fn no_time_is_after_the_last_year_that_can_be_written() {
         assert_eq!(
             next("9999-12-31T23:30:00Z", chrono_tz::Asia::Tokyo),
             None,
-            "{source}: there it is the next year"
+            "{source}: in this zone it is already the next year"
         );
     }
 }

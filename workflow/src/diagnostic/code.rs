@@ -1,4 +1,4 @@
-//! The kinds of problems a workflow file can have. `docs/diagnostics.md` has an entry for each.
+//! The codes of the problems of a workflow file. `docs/diagnostics.md` has an entry for each code.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,8 @@ macro_rules! codes {
                 }
             }
 
-            /// Whether an error of this kind may hide a part of the file, such as an expression that cannot be parsed or
-            /// a misspelled key. The hidden part may use what the file declares.
+            /// Whether an error of this kind may hide a part of the file, for example below a misspelled key or in an expression
+            /// that cannot be parsed. The hidden part may use names that the file declares.
             pub(crate) const fn leaves_unread(self) -> bool {
                 match self {
                     $(Self::$name => codes!(leaves_unread $($read)?),)*
@@ -37,7 +37,7 @@ macro_rules! codes {
     };
 }
 
-// `read`: an error of this kind refuses a value that was read, and hides nothing.
+// `read`: an error of this kind refuses a value that was read completely, and hides nothing.
 codes! {
     FileTooLarge "file-too-large";
     /// The file has more values, or more text of expressions, than allowed.
@@ -53,29 +53,29 @@ codes! {
     DuplicateKey "duplicate-key";
     /// A key that workflow files do not have.
     UnknownKey "unknown-key";
-    /// A key that was replaced by another one.
+    /// A key that was replaced by another key.
     ReplacedKey "replaced-key";
     MissingKey "missing-key";
     WrongType "wrong-type";
     NullValue "null-value";
-    /// An object or list that needs an entry has none.
+    /// An object or list that must have an entry but is empty.
     Empty "empty";
     /// A value outside its bounds or choices.
     InvalidValue "invalid-value", read;
-    /// A key that is accepted and has no effect yet.
+    /// A key that is accepted but has no effect yet.
     NoEffect "no-effect", read;
     TooMany "too-many";
     InvalidName "invalid-name", read;
     DuplicateName "duplicate-name", read;
     /// A legal name that expressions cannot write with a dot.
     AwkwardName "awkward-name", read;
-    /// A scan that nothing starts.
+    /// A scan without a trigger.
     NoTrigger "no-trigger", read;
     /// A scan whose expression names only the scan itself.
     ReadsOnlyItself "reads-only-itself", read;
     /// A scan that waits for scans that never start by themselves.
     NeverStarts "never-starts", read;
-    /// Scans that start each other for ever.
+    /// Scans that start each other forever.
     EndlessCycle "endless-cycle", read;
     /// A method for other scans, called on the scan itself.
     OwnScan "own-scan", read;
@@ -83,7 +83,7 @@ codes! {
     UnseenFailure "unseen-failure", read;
     /// A required input on a scan that also starts by itself.
     RequiredInput "required-input", read;
-    /// An input that nothing in its scan reads.
+    /// An input that is not read in its scan.
     UnusedInput "unused-input", read;
     InvalidCron "invalid-cron", read;
     CronNeverFires "cron-never-fires", read;
@@ -91,7 +91,7 @@ codes! {
     InvalidDuration "invalid-duration", read;
     /// A `shell` that cannot be split into words.
     InvalidShell "invalid-shell", read;
-    /// A path that leaves the job's folder or is not possible in it.
+    /// A path that leaves the job's folder or is impossible inside it.
     InvalidPath "invalid-path", read;
     /// An artifact that is stored although the step that makes it may be skipped.
     ArtifactCondition "artifact-condition", read;
@@ -102,7 +102,7 @@ codes! {
     ExpressionTooCostly "expression-too-costly";
     /// A name that does not exist.
     UnknownName "unknown-name" was "unknown-reference";
-    /// A name that exists, but not where it is used.
+    /// A name that exists, but not at this place.
     UnavailableName "unavailable-name";
     /// A secret in `on.expr`.
     SecretInTrigger "secret-in-trigger";
@@ -116,7 +116,7 @@ codes! {
     UnknownFunction "unknown-function";
     /// A name with a `-`, which subtracts.
     HyphenatedName "hyphenated-name";
-    /// A computed member of vars, secrets, inputs or scans.
+    /// A computed name of a var, secret, input or scan.
     DynamicName "dynamic-name";
     ExpressionType "expression-type";
     /// A condition that can be neither true nor false.
@@ -128,7 +128,7 @@ codes! {
     TaintedScript "tainted-script", read;
     /// The expression engine could not be started.
     EngineUnavailable "engine-unavailable";
-    /// More problems than are reported.
+    /// There are more problems than the report can have.
     MoreProblems "more-problems";
 }
 

@@ -8,9 +8,9 @@ use crate::limits::{SNIPPET_AROUND, SNIPPET_CHARS};
 /// Some lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesOfFile {
-    /// The number of the first one, from 1.
+    /// The number of the first line, from 1.
     pub first: u32,
-    /// Without their ends. A long one is cut.
+    /// The lines without their ends. A long line is cut.
     pub lines: Vec<String>,
 }
 

@@ -7,8 +7,7 @@ use super::{Diagnostic, Severity};
 use crate::limits::EXCERPT_BYTES;
 use crate::position::{Lines, Span, floor_char_boundary};
 
-/// Shows `diagnostics` with excerpts of `text`, the file that they are about. Of a problem that spans several lines the
-/// first line is shown.
+/// Shows `diagnostics` with excerpts of their file, `text`. If a problem spans several lines, the first line is shown.
 pub fn render(diagnostics: &[Diagnostic], text: &str, colour: bool) -> String {
     let lines = Lines::of(text);
     let renderer = if colour {
@@ -36,7 +35,7 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
         Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint.as_str()))]),
         None => renderer.render(&[group]),
     };
-    // The renderer escapes contents, but not names.
+    // The renderer escapes contents, but not file names.
     let file = diagnostic.file.replace(is_obeyed, "\u{fffd}");
     if diagnostic.is_of_file() {
         return hinted(title.element(Origin::path(file.as_str())));
@@ -53,7 +52,7 @@ fn show(diagnostic: &Diagnostic, text: &str, lines: &Lines, renderer: &Renderer)
     if shown == line {
         return hinted(title.element(snippet.path(file.as_str())));
     }
-    // The renderer would count the columns of the excerpt.
+    // The renderer would count columns from the start of the excerpt.
     let column = usize::try_from(diagnostic.column).unwrap_or(usize::MAX);
     let origin = Origin::path(file.as_str()).line(number).char_column(column);
     without_bare_marks(&hinted(title.element(origin).element(snippet)))
@@ -69,8 +68,8 @@ pub fn is_obeyed(character: char) -> bool {
         )
 }
 
-/// Removes the renderer's line that announces an excerpt of another file. The renderer writes it because our excerpts
-/// have their position next to them.
+/// Removes the renderer's line that announces an excerpt of another file. The renderer adds it because our excerpts carry their
+/// own position.
 fn without_bare_marks(rendered: &str) -> String {
     let is_bare = |line: &str| plain(line).trim() == ":::";
     let kept: Vec<&str> = rendered.lines().filter(|line| !is_bare(line)).collect();
@@ -85,7 +84,7 @@ fn plain(line: &str) -> String {
     std::iter::once(first).chain(rest).collect()
 }
 
-/// The part of a line around `start` to show: all of it, unless the line is very long. The renderer processes every
+/// The part of a line around `start` that is shown: the whole line, unless it is very long. The renderer processes every
 /// character for each problem of the line.
 fn excerpt(text: &str, line: Span, start: usize) -> Span {
     if line.end.saturating_sub(line.start) <= EXCERPT_BYTES {

@@ -1,4 +1,4 @@
-//! How two texts differ, line by line, in the unified form.
+//! The difference between two texts, line by line, in the unified form.
 
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
@@ -7,7 +7,7 @@ use crate::limits::{DIFF_CONTEXT, DIFF_INPUT_LINES, DIFF_LINES};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LineDifference {
-    /// From the top of the texts to their end.
+    /// In the order of the texts.
     pub hunks: Vec<Hunk>,
     /// Whether a very long difference was cut.
     pub cut: bool,

@@ -1,5 +1,5 @@
-//! Compares the members of each part of the model one by one. Each part is destructured without `..`, so that a new
-//! member does not compile before it is compared here.
+//! Compares the members of each part of the model one by one. Each part is destructured without `..`, so that a new member does
+//! not compile until it is compared here.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::template::Template;
 
 pub(super) const RENAMED_FROM: &str = "renamed_from";
 
-/// What differs outside of the scans.
+/// The differences outside of the scans.
 pub(super) fn workflow(before: &Workflow, after: &Workflow) -> Vec<Change> {
     let mut changes = Changes::of(Part::Itself);
     changes.compare("name", before.name.clone(), after.name.clone());
@@ -32,14 +32,14 @@ pub(super) fn workflow(before: &Workflow, after: &Workflow) -> Vec<Change> {
     found
 }
 
-/// What differs in a scan, its name aside; `after` belongs to the workflow `around`.
+/// The differences of a scan, except for its name. `after` belongs to the workflow `around`.
 pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change> {
     let Scan {
         name: _,
         on,
         artifacts,
         env,
-        // It belongs to the workflow, and is reported there.
+        // This belongs to the workflow, and is reported there.
         inherited_env: _,
         steps,
         timeout,
@@ -156,7 +156,7 @@ fn all_artifacts(before: &[Artifact], after: &Scan, around: &Workflow) -> Vec<Ch
         }
         found.extend(changes.found);
     }
-    // The order matters: artifacts are uploaded in it.
+    // The order matters: artifacts are uploaded in this order.
     let order = |some: &[Artifact], other: &[Artifact]| -> Vec<String> {
         let names = some.iter().map(|artifact| &artifact.name);
         names
@@ -174,7 +174,7 @@ fn all_artifacts(before: &[Artifact], after: &Scan, around: &Workflow) -> Vec<Ch
     found
 }
 
-/// A value that is shown as written and compared by meaning.
+/// A value that is shown as written but compared by meaning.
 pub(super) trait Written {
     fn written(&self) -> &str;
     fn is_same(&self, other: &Self) -> bool;
@@ -209,7 +209,7 @@ impl Changes {
         }
     }
 
-    /// Compares the part's own value, or whether the part exists.
+    /// Reports a change of the part's own value, or whether the part was added or removed.
     pub(super) fn whole(&mut self, before: Option<String>, after: Option<String>) {
         self.add(None, before, after);
     }
@@ -223,7 +223,7 @@ impl Changes {
         self.add(Some(member), before, after);
     }
 
-    /// Compares values that can be written in several ways.
+    /// Compares values that have several spellings.
     pub(super) fn meaning<T: Written>(
         &mut self,
         member: Option<&'static str>,

@@ -1,5 +1,5 @@
-//! Finds the scans that still read an artifact that is no longer declared. The check of a file finds its name in
-//! `has_diff` and `has_news`; here are the uses that a check cannot see: members of a job, and scripts that download it.
+//! Finds the scans that still read an artifact that is no longer declared. The check of a file finds artifact names in `has_diff`
+//! and `has_news`; this module finds the uses that a check cannot see: members of a job, and scripts that download the artifact.
 
 use crate::definition::{Scan, Workflow};
 use crate::expression::{Expression, References};
@@ -43,7 +43,7 @@ fn names(references: &References, scan: &str) -> bool {
     references.any_scan || references.scans.contains(scan)
 }
 
-/// Whether an expression that names the scan reads the artifact, by name or with all others.
+/// Whether an expression that names the scan reads the artifact, by name or together with all others.
 fn reads_member(source: &str, scan: &str, artifact: &str) -> bool {
     let dense: String = source.split_whitespace().collect();
     let is_quoted = ['\'', '"']
@@ -61,7 +61,7 @@ fn reads_member(source: &str, scan: &str, artifact: &str) -> bool {
     is_quoted || is_member || compares_all
 }
 
-/// The name a text starts with.
+/// The name at the start of a text.
 fn word(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()

@@ -1,7 +1,7 @@
-//! Finds renamed scans. A scan is renamed if its `renamed_from` names a removed scan. It looks renamed if it was added,
-//! another scan was removed, and the two are equal apart from their names. One member of the scan itself may differ,
-//! such as its schedule or timeout; inputs, `env`, steps and artifacts may not. A scan whose steps, `env` or artifacts
-//! name the scan itself does not look renamed, because after a rename they name another scan.
+//! Finds renamed scans. A scan is renamed if its `renamed_from` names a removed scan. It looks renamed if it was added, another
+//! scan was removed, and the two are equal except for their names. One further member of the scan itself may differ, such as its
+//! schedule or timeout, but not inputs, `env`, steps or artifacts. A scan whose steps, `env` or artifacts name the scan itself
+//! does not look renamed, because after a rename they name a different scan.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
         found.insert(scan.name.as_str(), former);
         false
     });
-    // Scans without another change come first: otherwise a similar scan could take the place of the identical one.
+    // Scans without another change come first, so that a similar scan cannot take the place of an identical scan.
     for is_alike in [<[Change]>::is_empty, is_one_member] {
         new.retain(|scan| {
             let is_former = |former: &Scan| {
@@ -54,7 +54,7 @@ pub(super) fn find<'w>(before: &'w Workflow, after: &'w Workflow) -> BTreeMap<&'
     found
 }
 
-/// The removed scans, by what similar scans have in common.
+/// The removed scans, by the parts that similar scans have in common.
 type Removed<'w> = BTreeMap<Vec<&'w str>, Vec<&'w Scan>>;
 
 /// Takes the first similar scan for which `is_former` holds.
@@ -75,7 +75,7 @@ fn is_one_member(changes: &[Change]) -> bool {
     matches!(changes, [one] if one.part == Part::Itself)
 }
 
-/// The scripts without their expressions, which can be written in several ways.
+/// The scripts without their expressions, because expressions have several spellings.
 fn texts(scan: &Scan) -> Vec<&str> {
     scan.steps
         .iter()

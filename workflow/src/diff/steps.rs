@@ -1,5 +1,5 @@
-//! Compares steps. Few have names, and a name may move. So steps with the same script belong together, and the steps
-//! between such pairs are compared in order.
+//! Compares steps. Few steps have names, and a name may move to another step. So steps with the same script are paired, and the
+//! steps between such pairs are compared in order.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) fn compare(before: &[Step], after: &[Step], found: &mut Vec<Change>) 
     }
 }
 
-/// The script of each step, as the place of the first step whose script means the same.
+/// The script of each step, as the index of the first step whose script means the same.
 fn scripts(before: &[Step], after: &[Step]) -> (Vec<usize>, Vec<usize>) {
     let all = || before.iter().chain(after);
     let first = |step: &Step| all().position(|other| other.run.means_the_same(&step.run));
@@ -26,7 +26,7 @@ fn scripts(before: &[Step], after: &[Step]) -> (Vec<usize>, Vec<usize>) {
     (scripts, current)
 }
 
-/// Compares a range of steps one by one; the remaining ones were added or removed.
+/// Compares two ranges of steps one by one; the remaining steps were added or removed.
 fn pairs(before: (&[Step], Range<usize>), after: (&[Step], Range<usize>), found: &mut Vec<Change>) {
     let mut former = stretch(before);
     let mut current = stretch(after);

@@ -17,7 +17,7 @@ fn check(before: &str, after: &str, expected: &str) -> Difference {
     difference
 }
 
-/// A workflow of one scan, dispatched, with one step; `more` is what else the scan has.
+/// A workflow of one scan that can be dispatched, with one step. `more` has further members of the scan.
 fn scan(more: &str) -> String {
     format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{{run: make}}], {more}}}}}")
 }
@@ -361,7 +361,7 @@ fn json_has_each_change_with_its_place() {
     assert_eq!(serde_json::to_value(&difference).unwrap(), expected);
 }
 
-/// With `renamed_from` it may differ in more than its name.
+/// With `renamed_from`, more than the name may differ.
 #[test]
 fn a_scan_with_its_former_name_is_renamed() {
     check(

@@ -1,10 +1,10 @@
-//! A difference for people: a line for each scan, and below it the lines of scripts.
+//! A difference for people: a line for each scan, with the lines of scripts below it.
 
 use std::fmt;
 
 use super::{Change, Difference, Edit, Fate, Part, ScanDifference};
 
-/// Characters of a value that are shown; the rest is in the files.
+/// Characters of a value that are shown. The files have the rest.
 const SHOWN: usize = 60;
 
 impl fmt::Display for Difference {
@@ -116,7 +116,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// As much of a value as fits on a line.
+/// The part of a value that fits on a line.
 fn shortened(value: &str) -> String {
     let first = value.lines().next().unwrap_or_default();
     let mut shown: String = first.chars().take(SHOWN).collect();

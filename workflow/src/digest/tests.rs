@@ -1,4 +1,4 @@
-//! What changes a digest and what does not, with a file that has every key of the language.
+//! Tests which changes affect a digest, with a file that has every key of the language.
 
 use std::collections::BTreeSet;
 
@@ -72,7 +72,7 @@ fn whole() -> Value {
     })
 }
 
-/// One change of meaning for each key of each object: the object's keys, the place, the new value.
+/// One change of meaning for each key of each object: the object's keys, the place, and the new value.
 fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
     let (build, report) = ("/scans/build", "/scans/report");
     let at = |scan: &str, place: &str| -> &'static str { format!("{scan}{place}").leak() };
@@ -194,7 +194,7 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         (&keys::STEP, at(build, "/steps/0/timeout"), json!("6m")),
         (&keys::RETRY, at(build, "/retry/attempts"), json!(3)),
         (&keys::RETRY, at(build, "/retry/backoff"), json!("20s")),
-        // Changes that are not about a key of these objects.
+        // Changes that do not belong to a key of these objects.
         (&[], "/env", json!({ "LEVEL": "low" })),
         (&[], "/artifacts of build turned around", json!("turn")),
     ]
@@ -224,7 +224,7 @@ fn read(yaml: &str) -> Workflow {
     }
 }
 
-/// JSON is YAML.
+/// JSON is valid YAML.
 fn of_tree(tree: &Value) -> Workflow {
     read(&tree.to_string())
 }
@@ -257,7 +257,7 @@ fn every_change_of_meaning_changes_the_digest() {
     assert!(seen.insert(digests(&of_tree(&renamed))), "the name");
 }
 
-/// Digests are in the state: if they changed, every scan would look changed after an upgrade.
+/// Digests are stored in the state: if they changed, every scan would look changed after an upgrade.
 #[test]
 fn the_digest_of_a_scan_stays_what_it_was() {
     let digest = of_tree(&whole()).scan("build").unwrap().digest();
@@ -285,7 +285,7 @@ fn every_key_of_the_language_has_a_change_in_these_tests() {
             .collect();
         assert_eq!(tried, known.iter().copied().collect());
     }
-    // `$schema` has no meaning, `name` and `description` belong to no scan, and the others are above.
+    // `$schema` has no meaning, `name` and `description` belong to no scan, and the other keys are above.
     assert_eq!(
         keys::WORKFLOW,
         ["$schema", "name", "description", "env", "scans"]
@@ -319,7 +319,7 @@ fn a_written_default_changes_nothing() {
     assert!(diff(&read(short), &read(long)).is_empty());
 }
 
-/// Writes a tree as YAML in one of many ways.
+/// Writes a tree as YAML in a random spelling.
 struct Writer<'r> {
     random: &'r mut Random,
 }
@@ -332,7 +332,7 @@ impl Writer<'_> {
         format!("{head}{}", self.block(tree, 0).trim_start_matches('\n'))
     }
 
-    /// What follows a key or dash, with the line's end.
+    /// The text after a key or dash, with the line's end.
     fn block(&mut self, tree: &Value, indent: usize) -> String {
         match tree {
             Value::Object(members) if !members.is_empty() && self.chance(5, 6) => {
@@ -434,7 +434,7 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a block can hold the text: its first line decides the indentation.
+/// Whether a block can contain the text, because its first line decides the indentation.
 fn literal_fits(text: &str) -> bool {
     !text.is_empty() && !text.starts_with([' ', '\n']) && !text.ends_with("\n\n")
 }

@@ -1,4 +1,4 @@
-//! The value for a job that does not exist. It equals null; reading a member of it fails with the reason.
+//! The value for a job that does not exist. It equals null. Reading one of its members fails with the reason.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use cel_interpreter::common::value::{CowVal, Val};
 use super::cel_value::cel_value;
 use super::history::JOB_TYPE;
 
-/// Marks the reason of an [`Absent`] in the library's error. No name of a member can begin with it.
+/// Marks the reason of an [`Absent`] in the library's error. No member name can begin with it.
 const ABSENT: char = '\0';
 
-/// A job that does not exist, with the reason. `has()` finds no member in it.
+/// A job that does not exist, with the reason. `has()` is false for all its members.
 #[derive(Debug, Clone)]
 pub(super) struct Absent(Arc<str>);
 
-/// The reason, if the missing key is that of an [`Absent`].
+/// The reason, if the missing key belongs to an [`Absent`].
 pub(super) fn absence(missing_key: &str) -> Option<&str> {
     missing_key.strip_prefix(ABSENT)
 }

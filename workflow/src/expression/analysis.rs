@@ -1,5 +1,5 @@
-//! The static check: one recursive walk over the syntax tree. It finds the type, the taint, the cost and the names of
-//! an expression. The size of the tree was limited before.
+//! The static check: one recursive walk over the syntax tree. It finds the type, the taint, the cost and the names of an
+//! expression. The size of the tree was limited earlier.
 
 mod brackets;
 mod call;
@@ -87,14 +87,14 @@ struct Analysis<'a> {
     references: References,
     patterns: Vec<Arc<Pattern>>,
     faults: Vec<Fault>,
-    /// The parts that are the `state` of a job.
+    /// The parts of the expression that are the `state` of a job.
     states: Vec<u64>,
     warnings: Vec<Fault>,
     cost: u64,
 }
 
 impl Analysis<'_> {
-    /// A node that must be a value; `vars` alone is not.
+    /// A node that must be a value. `vars` alone is not a value.
     fn value(&mut self, node: &IdedExpr) -> Shape {
         let shape = self.infer(node);
         if shape.kind.is_namespace() {
@@ -143,8 +143,7 @@ impl Analysis<'_> {
                 Shape::of(Kind::Any)
             }
         };
-        // A name copies nothing: the part that built the value is reported instead. The size of a part with an error is
-        // unknown.
+        // A name copies nothing: the part that built the value is reported instead. The size of a part with an error is unknown.
         if shape.bytes > VALUE_BYTES && !matches!(node.expr, Expr::Ident(_)) {
             if self.faults.len() > faults_before {
                 return Shape { bytes: 0, ..shape };
@@ -292,7 +291,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A suggestion, unless it would not be shown.
+    /// Computes a suggestion, unless it would not be shown.
     fn did_you_mean<'n>(
         &self,
         given: &str,

@@ -1,6 +1,6 @@
 //! Implements the library's traits for our own types.
 
-/// Implements `Val` and `Indexer` for a type. Its method `at` reads a member. Further methods of `Val` stand in braces.
+/// Implements `Val` and `Indexer` for a type. The type's method `at` reads a member. Further methods of `Val` are in braces.
 macro_rules! cel_value {
     ($value:ty, $name:ident { $($methods:tt)* }) => {
         impl ::cel_interpreter::common::value::Val for $value {

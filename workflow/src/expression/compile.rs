@@ -26,11 +26,11 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     Arc::new(env)
 });
 
-/// A checked expression, and the results that only the loader of its file needs.
+/// A checked expression, and results that only the loader of its file needs.
 pub(crate) struct Compiled {
     pub(crate) expression: Expression,
     pub(crate) warnings: Vec<Fault>,
-    /// Whether its result can have free text of a dispatch.
+    /// Whether its result can contain free text of a dispatch.
     pub(crate) is_tainted: bool,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     })
 }
 
-/// Checks the size of the tree before anything recurses over it. Returns its depth.
+/// Checks the size of the tree before any recursive walk. Returns its depth.
 fn check_size(source: &str, root: &IdedExpr) -> Result<usize, Vec<Fault>> {
     let mut pending = vec![(root, 1)];
     let (mut nodes, mut deepest) = (0, 0);

@@ -1,4 +1,4 @@
-//! Finds scans that start each other for ever, because their expressions do not depend on a result.
+//! Finds scans that start each other forever, because their expressions do not depend on a result.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::reach::scan_of;
 use super::same::parts;
 use super::tree::{children, literal_text};
 
-/// Returns the cycles among scans, as lists of places. A scan is given by its name and its `on.expr`. A scan is in no
+/// Returns the cycles among scans, as lists of indexes. A scan is given by its name and its `on.expr`. A scan is in no
 /// cycle if every alternative of its expression depends on a result, or on the success of a scan outside the cycle.
 pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
     let places: HashMap<&str, usize> = scans
@@ -28,7 +28,7 @@ pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> 
         }
     }
     let mut remaining = scans.to_vec();
-    // Removing a scan may end the cycles of the scans that name it.
+    // Removing a scan may break the cycles of the scans that name it.
     let mut pending: Vec<usize> = (0..scans.len()).collect();
     while let Some(at) = pending.pop() {
         let Some((own, Some(expr))) = remaining.get(at).copied() else {
@@ -55,13 +55,13 @@ pub(crate) fn endless(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> 
     groups(&remaining)
 }
 
-/// Whether a condition can have this value repeatedly while no result changes and the scans that `succeeds` accepts
-/// succeed repeatedly. An unknown form counts as a result. Recursive; the depth of the tree was limited before.
+/// Whether a condition can have this value repeatedly, while no result changes and the scans that `succeeds` accepts succeed
+/// repeatedly. An unknown form counts as a result. Recursive; the depth of the tree was limited earlier.
 fn can_be(wanted: bool, node: &IdedExpr, succeeds: &impl Fn(&str) -> bool) -> bool {
     if !any_part(node, is_scans) {
         return match &node.expr {
             Expr::Literal(LiteralValue::Boolean(value)) => *value.inner() == wanted,
-            // A var, for example, keeps its value until a person changes it.
+            // For example, a var keeps its value until a person changes it.
             _ => true,
         };
     }
@@ -97,7 +97,7 @@ fn can_be(wanted: bool, node: &IdedExpr, succeeds: &impl Fn(&str) -> bool) -> bo
     }
 }
 
-/// The value that a comparison of a growing number with a fixed number has in the end.
+/// The final value of a comparison of a growing number with a fixed number.
 fn stays(operator: &str) -> Option<bool> {
     match operator {
         operators::GREATER | operators::GREATER_EQUALS | operators::NOT_EQUALS => Some(true),
@@ -106,7 +106,7 @@ fn stays(operator: &str) -> Option<bool> {
     }
 }
 
-/// The comparison with its sides exchanged.
+/// The comparison with its sides swapped.
 fn mirrored(operator: &str) -> Option<&str> {
     match operator {
         operators::GREATER => Some(operators::LESS),
@@ -129,7 +129,7 @@ fn is_size(node: &IdedExpr) -> bool {
     }
 }
 
-/// Whether a part of a condition reads of jobs only whether they have succeeded.
+/// Whether a part of a condition depends only on whether jobs have succeeded, and on nothing else about them.
 fn reads_only_success(node: &IdedExpr) -> bool {
     !any_part(node, |part| match &part.expr {
         Expr::Select(select) => !is_namespace(&select.operand) && select.field != "state",
@@ -143,7 +143,7 @@ fn reads_only_success(node: &IdedExpr) -> bool {
                 | operators::LOGICAL_OR
                 | operators::GREATER
                 | operators::GREATER_EQUALS
-                // These two are parts of `filter`, `exists` and the like.
+                // These two are parts of macros such as `filter` and `exists`.
                 | operators::ADD
                 | operators::CONDITIONAL
                 | operators::NOT_STRICTLY_FALSE
@@ -179,7 +179,7 @@ fn name(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Whether `is_it` holds for a node or a node below it.
+/// Whether `is_it` is true for a node or a node below it.
 fn any_part(node: &IdedExpr, is_it: impl Fn(&IdedExpr) -> bool) -> bool {
     let mut pending = vec![node];
     while let Some(node) = pending.pop() {
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(found(&[("a", &either), ("b", a), ("c", "")]), ["a b"]);
         let own = format!("({a} && {b}) && true");
         assert_eq!(found(&[("a", &own), ("b", a)]), ["a b"]);
-        // `c` succeeds only when somebody starts it.
+        // `c` succeeds only if a person starts it.
         let both = format!("{b} && {c}");
         let none: [&str; 0] = [];
         assert_eq!(found(&[("a", &both), ("b", a), ("c", "")]), none);
@@ -231,7 +231,7 @@ mod tests {
             none
         );
         assert_eq!(found(&[("a", b), ("b", diff), ("c", b)]), none);
-        // Files that kept a daemon busy for ever.
+        // Files that kept a daemon busy forever.
         assert_eq!(
             found(&[("a", ""), ("b", "true"), ("c", "vars.X == '1'")]),
             ["b c"]

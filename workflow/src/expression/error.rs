@@ -32,7 +32,7 @@ impl Fault {
         self
     }
 
-    /// The fault in a text in which the source starts at byte `at`.
+    /// Moves the fault into a text in which the source starts at byte `at`.
     pub(crate) fn shifted(mut self, at: usize) -> Self {
         self.range = self.range.start + at..self.range.end + at;
         self
@@ -76,7 +76,7 @@ impl fmt::Display for ExpressionError {
     }
 }
 
-/// The threads that run CEL have failed. The expression may be right.
+/// The threads that run CEL have failed. The expression may be correct.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
     #[error("cannot start a thread for expressions: {reason}")]
@@ -88,14 +88,14 @@ pub enum EngineError {
     Broken,
 }
 
-/// Why an evaluation has no value.
+/// Why an evaluation has no result.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EvaluationError {
     /// The expression failed on these values.
     #[error("expression `{expression}`: {message}")]
     Failed {
         expression: String,
-        /// What is wrong. It has types and names, but no values of secrets.
+        /// The problem. It contains types and names, but no values of secrets.
         message: String,
     },
     /// A name without a value.

@@ -1,4 +1,4 @@
-//! Evaluates expressions. A sandbox calls it; the static check has limited the cost.
+//! Evaluates expressions, called by a sandbox. The static check has limited the cost.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(super) fn truth(
     }
 }
 
-/// The library's errors as text, without the values of the operands, since one of them may be a secret.
+/// The library's errors as text, without the values of the operands, because one of them may be a secret.
 fn describe(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchOverload(overload) => {

@@ -1,5 +1,5 @@
-//! Explains why a condition is true or false. It walks `&&`, `||`, `!` and `?:` itself, with the library's rules. The
-//! library evaluates everything else as a whole.
+//! Explains why a condition is true or false. It evaluates `&&`, `||`, `!` and `?:` itself, with the library's rules. The library
+//! evaluates all other parts as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,10 @@ use super::{Expression, Value, evaluate};
 /// A condition, or a part of one, with its value and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// The operator of a combination; for a leaf its source, as far as known.
+    /// The operator of a combination. For a leaf, its source as far as known.
     pub text: String,
     pub result: Result<Value, EvaluationError>,
-    /// The scans that a leaf has read, with the ids of the jobs that it has read. `size()` only counts, so it has no
-    /// ids.
+    /// The scans that a leaf has read, with the ids of the jobs that it has read. `size()` only counts jobs, so it has no ids.
     pub jobs: BTreeMap<String, BTreeSet<String>>,
     /// The parts of a combination, in order.
     pub parts: Vec<Operand>,
@@ -27,7 +26,7 @@ pub struct Explanation {
 pub enum Operand {
     /// It was evaluated.
     Evaluated(Explanation),
-    /// It was not evaluated, because other parts had decided. Its source.
+    /// It was not evaluated, because other parts decided the result. Contains its source.
     LeftOut(String),
 }
 
@@ -37,7 +36,7 @@ pub(super) fn explain(expression: &Expression, variables: &Variables) -> Explana
 
 fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Explanation {
     let walk = |node: &IdedExpr| walk(expression, node, variables);
-    // The parts have recorded their own reads.
+    // The parts have already recorded their reads.
     let whole = || {
         let result = evaluate::node(expression, node, variables);
         drop(variables.take_reads());
@@ -69,7 +68,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
                 }
                 let right = walk(right);
                 let result = match (&left.result, &right.result) {
-                    // An error on one side does not matter when the other decides.
+                    // An error on one side does not matter if the other side decides.
                     (_, Ok(Value::Bool(value))) if *value == decisive => Ok(Value::Bool(decisive)),
                     (Ok(Value::Bool(_)), Ok(Value::Bool(value))) => Ok(Value::Bool(*value)),
                     (Err(error), _) | (_, Err(error)) => Err(error.clone()),

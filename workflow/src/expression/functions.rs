@@ -1,5 +1,5 @@
-//! The functions that expressions may call, with their parameter and result types. Other functions are refused when the
-//! file is loaded, even if the library has them.
+//! The functions that expressions may call, with their parameter and result types. Other functions are refused when the file is
+//! loaded, even if the library has them.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ enum Form {
     Method,
 }
 
-/// A form, a name, the types that the first parameter may have, how many texts may follow, and the result.
+/// A form, a name, the possible types of the first parameter, the allowed numbers of further texts, and the result.
 type Signature = (Form, &'static str, &'static [Type], &'static [usize], Type);
 
 const SIZED: &[Type] = &[History, Text, Bytes, List, Map];
@@ -97,7 +97,7 @@ const SIGNATURES: &[Signature] = &[
     (Method, "getMilliseconds", PERIOD, NONE, Int),
 ];
 
-/// Macros: the parser expands their calls. Only wrong calls reach the check.
+/// Macros. The parser expands valid calls, so only wrong calls reach the check.
 const MACROS: [&str; 7] = [
     "has",
     "all",
@@ -112,19 +112,19 @@ const MACROS: [&str; 7] = [
 pub(super) enum Lookup {
     /// A valid call with this result.
     Known(Kind),
-    /// The function exists and takes values of other types.
+    /// The function exists but takes values of other types.
     WrongArguments,
-    /// The function exists and takes another number of values. The number, in words.
+    /// The function exists but takes another number of values, given in words.
     WrongCount(String),
     /// A macro that was called in a wrong form.
     MalformedMacro,
-    /// The name is a method and was called as a function, or the reverse.
+    /// A method was called as a function, or the reverse.
     WrongForm,
     /// There is no such function.
     Unknown,
 }
 
-/// Finds the function that a call means. A method's receiver is the first of `arguments`.
+/// Finds the function of a call. A method's receiver is the first of `arguments`.
 pub(super) fn lookup(name: &str, is_method: bool, arguments: &[&Kind]) -> Lookup {
     if MACROS.contains(&name) {
         return Lookup::MalformedMacro;
@@ -164,7 +164,7 @@ const fn values(count: usize) -> &'static str {
     match count {
         0 => "no value",
         1 => "one value",
-        // No function in the table takes more.
+        // No function in the table takes more values.
         _ => "two values",
     }
 }

@@ -1,11 +1,11 @@
-//! Finds groups of scans that can wake each other: the strongly connected components of the graph in which an edge leads
-//! from a scan to each scan whose expression is evaluated after its success.
+//! Finds groups of scans that can wake each other: the strongly connected components of a graph. An edge leads from a scan to
+//! each scan whose expression is evaluated after its success.
 
 use std::collections::HashMap;
 
 use super::Expression;
 
-/// The groups among scans, which are given by name and `on.expr`. A group is a list of at least two places, in order.
+/// The groups among scans, which are given by name and `on.expr`. A group is a list of at least two indexes, in order.
 pub(crate) fn groups(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
     let graph = Graph::of(scans);
     let mut order = Vec::with_capacity(scans.len());
@@ -13,7 +13,7 @@ pub(crate) fn groups(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
     for start in 0..graph.wakes.len() {
         visit(&graph.wakes, start, &mut seen, &mut order);
     }
-    // Kosaraju: against the edges, in the reverse order of the first search, each search finds one component.
+    // Kosaraju: the second searches go against the edges, in the reverse order of the first search. Each finds one component.
     let mut groups = Vec::new();
     let mut seen = vec![false; graph.woken_by.len()];
     for start in order.into_iter().rev() {
@@ -29,9 +29,9 @@ pub(crate) fn groups(scans: &[(&str, Option<&Expression>)]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Edges in both directions. The last node means "any other scan": each scan leads to it, and it leads to each scan
-/// that any other scan wakes. Without it, a file of such scans would have as many edges as pairs of scans. A path from
-/// a scan through this node to the same scan is not an edge, and does not connect two scans.
+/// Edges in both directions. The last node means "any other scan": each scan leads to it, and it leads to each scan that any
+/// other scan wakes. Without it, a file of such scans would have an edge for each pair of scans. A path from a scan through this
+/// node back to the same scan is not an edge, and does not connect two scans.
 struct Graph {
     wakes: Vec<Vec<usize>>,
     woken_by: Vec<Vec<usize>>,
@@ -77,7 +77,7 @@ impl Graph {
     }
 }
 
-/// Searches depth first from a node. Adds what it finds, each node after the nodes that it leads to.
+/// Searches depth first from a node. Adds the found nodes, each after the nodes that it leads to.
 fn visit(edges: &[Vec<usize>], start: usize, seen: &mut [bool], found: &mut Vec<usize>) {
     let mut enter = |at: usize| {
         seen.get_mut(at)
@@ -162,7 +162,7 @@ pub(super) mod tests {
                 ],
                 &["a b c"],
             ),
-            // The success of any other scan wakes an expression without names; its own success does not.
+            // The success of any other scan wakes an expression without names, but its own success does not.
             (&[("a", ""), ("b", "true")], &[]),
             (
                 &[("a", ""), ("b", "true"), ("c", "vars.X == '1'")],
@@ -179,7 +179,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Every pair in a group wakes each other through others, and no pair outside does.
+    /// Compares with a search: two scans are in the same group exactly if they wake each other, directly or through others.
     #[test]
     fn the_groups_are_those_that_a_search_from_every_scan_finds() {
         let mut random = 1_u64;

@@ -1,5 +1,5 @@
-//! Scans, their jobs and their artifacts as values of CEL. Members are created when they are read, so an expression
-//! pays only for what it reads.
+//! Scans, their jobs and their artifacts as values of CEL. Members are created when they are read, so an expression pays only for
+//! the members that it reads.
 
 mod functions;
 
@@ -26,7 +26,7 @@ static SCANS_TYPE: Type = Type::new_unspecified_type("scans");
 static HISTORY_TYPE: Type = Type::new_unspecified_type("scan");
 pub(super) static JOB_TYPE: Type = Type::new_unspecified_type("job");
 
-/// `scans`, in order of name.
+/// `scans`, sorted by name.
 #[derive(Debug, Clone)]
 pub(super) struct Scans(Vec<History>);
 
@@ -37,7 +37,7 @@ pub(super) struct History(Arc<Parts>);
 #[derive(Debug)]
 struct Parts {
     name: String,
-    /// The scan without its jobs, which are separate.
+    /// The scan without its jobs, which are stored separately.
     summary: ScanHistory,
     jobs: Vec<Job>,
     recorder: Recorder,
@@ -105,7 +105,7 @@ impl History {
         self.0.recorder.job(self.name(), &job.0.id);
     }
 
-    /// Positions count all retained jobs; only the newest can be read.
+    /// Positions count all retained jobs, but only the newest jobs can be read.
     fn at<'b, 'v>(&'b self, index: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
         let failed = |message: String| ExecutionError::function_error(self.name(), message);
         let Some(position) = index.downcast_ref::<CelInt>() else {

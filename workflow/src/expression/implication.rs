@@ -1,5 +1,5 @@
-//! Decides whether one condition implies another, by `&&`, `||` and equal parts. `false` means only that their forms do
-//! not show it.
+//! Decides whether one condition implies another, by `&&`, `||` and equal parts. `false` means only that their forms do not show
+//! an implication.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
@@ -7,14 +7,14 @@ use super::Expression;
 use super::same::{is_same, parts};
 
 impl Expression {
-    /// Whether this holds whenever `other` holds and no step has failed the job. A missing condition always holds.
+    /// Whether this condition holds whenever `other` holds and no step has failed the job. A missing condition always holds.
     pub(crate) fn follows_from(&self, other: Option<&Self>) -> bool {
         let facts = other.map_or_else(Vec::new, |other| facts_of(other.program().expression()));
         follows(self.program().expression(), &facts)
     }
 }
 
-/// The parts that hold if a condition holds.
+/// The parts that must hold if a condition holds.
 fn facts_of(node: &IdedExpr) -> Vec<&IdedExpr> {
     let mut facts = vec![node];
     if operator(node) == Some(operators::LOGICAL_AND) {
@@ -27,7 +27,7 @@ fn follows(node: &IdedExpr, facts: &[&IdedExpr]) -> bool {
     if is_given(&node.expr) || facts.iter().any(|fact| is_same(fact, node)) {
         return true;
     }
-    // A chain is flattened first, so that its inner chains are not compared with each other.
+    // Flatten a chain first, so that its inner chains are not compared with each other.
     let mut operands = parts(node).into_iter();
     match operator(node) {
         Some(operators::LOGICAL_AND) => operands.all(|operand| follows(operand, facts)),
@@ -43,7 +43,7 @@ fn operator(node: &IdedExpr) -> Option<&str> {
     }
 }
 
-/// Whether it holds while no step has failed the job.
+/// Whether the condition holds while no step has failed the job.
 fn is_given(expr: &Expr) -> bool {
     match expr {
         Expr::Ident(name) => matches!(name.as_str(), "ok" | "always"),

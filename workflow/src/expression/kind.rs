@@ -1,4 +1,4 @@
-//! The types of the static check, and estimates of the size of values.
+//! The types of the static check, and upper bounds for the size of values.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::limits::{HISTORY_JOBS, HISTORY_SUCCESSES, INPUT_CHARS, OUTPUTS, OUTPU
 /// The kind of an expression's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Known only at the evaluation.
+    /// Known only at evaluation.
     Any,
     /// The element of an empty list.
     Nothing,
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Int,
     Uint,
     Double,
-    /// An integer or a double: known only at the evaluation.
+    /// An integer or a double. Known only at evaluation.
     Number,
     Text,
     Bytes,
@@ -30,15 +30,15 @@ pub(super) enum Kind {
     History(Option<String>),
     /// A job of a history.
     Job,
-    /// An artifact of such a job.
+    /// An artifact of a job of a history.
     Artifact,
-    /// What the asking scan has processed of another scan.
+    /// The success of another scan that the asking scan has processed.
     Processed,
-    /// An artifact that it has processed.
+    /// An artifact of a processed success.
     ProcessedArtifact,
     /// A step of the same job.
     Step,
-    /// `scans` itself. Like the four below it is not a value; its members are.
+    /// `scans` itself. Like the four kinds below, it is not a value, but its members are.
     Scans,
     Vars,
     Secrets,
@@ -59,7 +59,7 @@ pub(super) const JOB_MEMBERS: [&str; 9] = [
 ];
 
 impl Kind {
-    /// Whether only its members are values.
+    /// Whether the kind is not a value, but its members are.
     pub(super) const fn is_namespace(&self) -> bool {
         matches!(
             self,
@@ -75,7 +75,7 @@ impl Kind {
         matches!(self, Self::Int | Self::Uint | Self::Double | Self::Number)
     }
 
-    /// Whether values of the two kinds can be equal at all.
+    /// Whether values of the two kinds can ever be equal.
     pub(super) fn is_comparable_with(&self, other: &Self) -> bool {
         match (self, other) {
             (a, b) if a.is_unknown() || b.is_unknown() => true,
@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// The kind of its elements; `None` if it has none.
+    /// The kind of its elements. `None` if it has no elements.
     pub(super) fn element(&self) -> Option<Self> {
         match self {
             Self::Any | Self::Nothing => Some(Self::Any),
@@ -112,7 +112,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a member; `None` if there is no such member, `Err` if the kind has no members at all.
+    /// The kind of a member. `None` if there is no such member, `Err` if the kind has no members at all.
     pub(super) fn member(&self, name: &str) -> Result<Option<Self>, ()> {
         Ok(match (self, name) {
             (Self::Any | Self::Nothing, _) => Some(Self::Any),
@@ -175,25 +175,25 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A value as the static check sees it.
+/// A value in the static check.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     pub(super) kind: Kind,
-    /// Whether it can have free text of a dispatch.
+    /// Whether it can contain free text of a dispatch.
     pub(super) is_tainted: bool,
-    /// Upper bound of its elements, where it can be iterated over.
+    /// An upper bound for its elements, if it can be iterated over.
     pub(super) length: u64,
-    /// Upper bound of its bytes.
+    /// An upper bound for its bytes.
     pub(super) bytes: u64,
 }
 
-/// Bytes assumed of a text from outside: the largest input.
+/// Assumed bytes of a text from outside: the largest input.
 const FOREIGN_TEXT_BYTES: u64 = INPUT_CHARS as u64 * 4;
-/// Bytes of a text the service makes: ids, states, digests.
+/// Assumed bytes of a text that the service makes: ids, states, digests.
 const OWN_TEXT_BYTES: u64 = 64;
-/// Elements of a history that iteration goes over.
+/// Elements of a history during an iteration.
 const HISTORY_LENGTH: u64 = (HISTORY_JOBS + HISTORY_SUCCESSES) as u64;
-/// Artifacts assumed of one job.
+/// Assumed artifacts of one job.
 const ARTIFACTS: u64 = 100;
 
 impl Shape {
@@ -234,7 +234,7 @@ impl Shape {
         }
     }
 
-    /// The outputs of a job or step: free text of what its scripts have read.
+    /// The outputs of a job or step: free text from its scripts.
     pub(super) fn outputs(kind: Kind) -> Self {
         Self {
             is_tainted: true,
@@ -244,7 +244,7 @@ impl Shape {
         }
     }
 
-    /// The shape of a value in a list or map of this shape.
+    /// The shape of an element of a list or map of this shape.
     pub(super) fn part(&self, kind: Kind) -> Self {
         let bytes = Self::of(kind.clone())
             .bytes
@@ -260,7 +260,7 @@ impl Shape {
         }
     }
 
-    /// One or the other.
+    /// The shape of a value that has one of two shapes.
     pub(super) fn join(self, other: Self) -> Self {
         Self {
             kind: self.kind.join(other.kind),
@@ -270,14 +270,14 @@ impl Shape {
         }
     }
 
-    /// Taints the value if it can carry text.
+    /// Taints the value if it can contain text.
     pub(super) fn tainted(mut self, is_tainted: bool) -> Self {
         self.is_tainted = is_tainted && can_carry_text(&self.kind);
         self
     }
 }
 
-/// Numbers, booleans and times cannot bring a command into a script.
+/// Whether the kind can bring a command into a script. Numbers, booleans and times cannot.
 const fn can_carry_text(kind: &Kind) -> bool {
     !matches!(
         kind,

@@ -38,13 +38,13 @@ pub(super) fn flaw(text: &str) -> Option<Flaw> {
     }
 }
 
-/// The bytes of the escape after a `\`; `None` if it is unknown.
+/// The length of the escape after a `\`. `None` if it is unknown.
 fn escaped(behind: &str) -> Option<usize> {
     let hexadecimal = |digits: usize| {
         let digits = behind.get(1..=digits)?;
         let is_number = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u32::from_str_radix(digits, 16).ok()?;
-        // Half of a surrogate pair is not a character.
+        // One half of a surrogate pair is not a character.
         (is_number && char::from_u32(number).is_some()).then_some(1 + digits.len())
     };
     match behind.bytes().next()? {
@@ -62,8 +62,8 @@ fn escaped(behind: &str) -> Option<usize> {
     }
 }
 
-/// The place after the string whose quote is at `quote`, in an expression that begins at `from` or before. `None` if
-/// the string has no end. Triple quotes end with triple quotes.
+/// The place after the string whose quote is at `quote`, in an expression that begins at `from` or earlier. `None` if the string
+/// has no end. Triple quotes end with triple quotes.
 pub(crate) fn string_end(bytes: &[u8], from: usize, quote: usize) -> Option<usize> {
     let is_raw = is_raw(bytes, from, quote);
     let mark = *bytes.get(quote)?;

@@ -1,5 +1,5 @@
-//! Suggestions for names that an evaluation did not find. An evaluation gets only the values that its expression names,
-//! so the other names are compared after it has failed.
+//! Suggestions for names that an evaluation did not find. An evaluation gets only the values that its expression names, so the
+//! other names are compared after it failed.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use crate::suggestion::{closest, neighbours};
 /// The member of a job that holds artifacts by their names.
 const ARTIFACTS: &str = "artifacts";
 
-/// The name for a message. A map does not know its own name, so the error has the missing key only. The key names an
-/// artifact if nothing else in the expression can have read it.
+/// The name for a message. A map does not know its own name, so the error has only the missing key. The key is the name of an
+/// artifact if no other part of the expression can have read it.
 pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
     let mut maps = Vec::new();
     let mut pending = vec![root];
@@ -38,10 +38,10 @@ pub(super) fn full_name(root: &IdedExpr, name: &str) -> String {
     }
 }
 
-/// The object in which a node needs a member, and the key unless it is computed.
+/// The object in which a node needs a member, and the key unless the key is computed.
 fn lookup(node: &Expr) -> Option<(&IdedExpr, Option<Cow<'_, str>>)> {
     match node {
-        // `has` is not an error for a missing name.
+        // A missing name in `has` is not an error.
         Expr::Select(select) if !select.test => {
             let key = Cow::Borrowed(select.field.as_str());
             Some((&select.operand, Some(key)))
@@ -68,7 +68,7 @@ fn is_or_ends_with(name: &str, key: &str) -> bool {
         .is_some_and(|table| table.is_empty() || table.ends_with('.'))
 }
 
-/// Adds a suggestion to an error. Not for secrets: a reader of the log may not be allowed to list them.
+/// Adds a suggestion to an error. Not for secrets, because a reader of the log may not be allowed to list them.
 pub(super) fn suggested(
     mut error: EvaluationError,
     context: &Context,

@@ -1,5 +1,5 @@
-//! Patterns of `matches`. They are literals, so their size is known when the file is loaded. An estimate refuses large
-//! ones before they are compiled. The others are compiled once and kept as long as an expression uses them.
+//! Patterns of `matches`. They are literals, so their size is known when the file is loaded. An estimate refuses large patterns
+//! before they are compiled. The others are compiled once and kept while an expression uses them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,11 +11,11 @@ use regex::{Regex, RegexBuilder};
 
 use crate::limits::{PATTERN_BYTES, PATTERN_COMPILED_BYTES, PATTERN_STATES};
 
-/// States assumed of a class such as `\w` or `\pL`, which covers much of Unicode.
+/// Assumed states of a class such as `\w` or `\pL`, which covers much of Unicode.
 const CLASS_STATES: u64 = 100;
 
-/// Every pattern of an existing expression, by its text. The library passes only texts to a function, so a compiled
-/// pattern is found by its text.
+/// Every pattern of an existing expression, by its text. The library passes only texts to a function, so a compiled pattern must
+/// be found by its text.
 static PATTERNS: LazyLock<Mutex<HashMap<String, Weak<Pattern>>>> = LazyLock::new(Mutex::default);
 
 /// A compiled pattern. Expressions with the same pattern share it.
@@ -25,8 +25,8 @@ pub(super) struct Pattern {
     regex: Regex,
 }
 
-/// An upper bound for the states of the compiled pattern; `None` if it is too long or too large. Every counted
-/// repetition multiplies the whole pattern: right for nested repetitions, too much for others.
+/// An upper bound for the states of the compiled pattern. `None` if the pattern is too long or too large. Every counted
+/// repetition multiplies the whole pattern: this is exact for nested repetitions, and too high for others.
 pub(super) fn states(pattern: &str) -> Option<u64> {
     if pattern.len() > PATTERN_BYTES {
         return None;
@@ -100,7 +100,7 @@ fn patterns() -> MutexGuard<'static, HashMap<String, Weak<Pattern>>> {
 impl Drop for Pattern {
     fn drop(&mut self) {
         let mut patterns = patterns();
-        // It may have been compiled again since its last user was dropped.
+        // The pattern may have been compiled again since its last user was dropped.
         if patterns
             .get(&self.text)
             .is_some_and(|known| known.strong_count() == 0)
@@ -125,7 +125,7 @@ mod tests {
         assert!(states(&"a".repeat(300)).is_none());
         assert!(
             states("{99999999999999999999}").is_some(),
-            "no repetition the library would take"
+            "the library would not accept this repetition"
         );
     }
 

@@ -1,6 +1,6 @@
-//! Finds how far into the history of scans an expression can read, from its form. `is_available`, `has_diff`,
-//! `has_failed`, `has_news`, `processed` and `size` read no job. `last_success` reads one job, `scans.X[3]` the four
-//! newest jobs. Everything else may read all.
+//! Finds how many jobs of a scan's history an expression can read, from its form. `is_available`, `has_diff`, `has_failed`,
+//! `has_news`, `processed` and `size` read no job. `last_success` reads one job, and `scans.X[3]` reads the four newest jobs. All
+//! other forms may read all jobs.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
@@ -20,7 +20,7 @@ const SUMMARIES: [&str; 6] = [
 /// The method that reads the newest success.
 const SUCCESS: &str = "last_success";
 
-/// Records the reach of a whole expression. Recursive; the size of the tree was limited before.
+/// Records the reach of a whole expression. Recursive; the size of the tree was limited earlier.
 pub(super) fn note(node: &IdedExpr, references: &mut References) {
     if let Some(scan) = scan_of(node) {
         return references.reach(scan, Reach::All);
@@ -54,7 +54,7 @@ pub(super) fn note(node: &IdedExpr, references: &mut References) {
     }
 }
 
-/// The scan that `scans.X` or `scans["X"]` names.
+/// The scan in `scans.X` or `scans["X"]`.
 pub(super) fn scan_of(node: &IdedExpr) -> Option<&str> {
     let is_scans = |node: &IdedExpr| match &node.expr {
         Expr::Ident(name) => name.strip_prefix('.').unwrap_or(name) == "scans",

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The jobs that an evaluation has read, by scan. If only a scan's summary was read, the scan is listed without jobs.
 pub(super) type Reads = BTreeMap<String, BTreeSet<String>>;
 
-/// Records what is read, if recording is on.
+/// Records the reads, if recording is on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Recorder(Option<Arc<Mutex<Reads>>>);
 

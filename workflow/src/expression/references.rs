@@ -1,4 +1,4 @@
-//! The names in an expression: they are the edges of the graph of scans, and the values that an evaluation needs.
+//! The names in an expression. They are the edges of the graph of scans, and the values that an evaluation needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ pub enum Reach {
     Success,
     /// This many of the newest jobs.
     Newest(usize),
-    /// All that expressions can read.
+    /// All jobs that expressions can read.
     All,
 }
 
 impl Reach {
-    /// What two evaluations need together.
+    /// The reach that covers both.
     const fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Success, Self::Success) => Self::Success,
@@ -37,7 +37,7 @@ pub struct References {
     pub news: BTreeSet<String>,
     /// Scans on which it calls `has_failed()`.
     pub failures: BTreeSet<String>,
-    /// Whether it indexes `scans` by a computed name, and so may read any scan.
+    /// Whether it indexes `scans` by a computed name, so that it may read any scan.
     pub any_scan: bool,
     pub vars: BTreeSet<String>,
     pub secrets: BTreeSet<String>,
@@ -84,19 +84,19 @@ impl References {
         self.any_scan || self.jobs.contains_key(scan)
     }
 
-    /// Whether a success of `scan` is a reason to evaluate an `on.expr` with these references: it names the scan, names
-    /// no scan at all, or computes the name. The caller excludes the scan's own success.
+    /// Whether a success of `scan` causes an evaluation of an `on.expr` with these references: it names the scan, names no scan
+    /// at all, or computes the name. The caller excludes the scan's own success.
     pub fn woken_by(&self, scan: &str) -> bool {
         self.is_woken_by_any() || self.scans.contains(scan)
     }
 
-    /// Whether the success of any other scan is a reason to evaluate.
+    /// Whether the success of any other scan causes an evaluation.
     pub(super) fn is_woken_by_any(&self) -> bool {
         self.any_scan || self.scans.is_empty()
     }
 
-    /// Whether a failure of `scan` is a reason to evaluate an `on.expr` with these references. Its success is then also
-    /// a reason.
+    /// Whether a failure of `scan` causes an evaluation of an `on.expr` with these references. Then its success also causes an
+    /// evaluation.
     pub fn woken_by_failure(&self, scan: &str) -> bool {
         self.failures.contains(scan)
     }

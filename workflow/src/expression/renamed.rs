@@ -1,9 +1,9 @@
-//! An expression with other names of scans.
+//! Renames scans in the text of an expression.
 
 use std::collections::BTreeMap;
 
-/// The text of an expression after its scans were renamed, given as old names with their new names. A text in quotes
-/// may be anything, so a name in brackets counts only after `scans`.
+/// The text of an expression after its scans were renamed. `renames` maps old names to new names. A quoted text may be anything, so
+/// a name in brackets counts only after `scans`.
 pub fn renamed(expression: &str, renames: &BTreeMap<&str, &str>) -> String {
     const SCANS: &str = "scans";
     let mut text = String::with_capacity(expression.len());

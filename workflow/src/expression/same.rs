@@ -1,5 +1,4 @@
-//! Decides whether two expressions mean the same. Spaces, comments, quotes and needless parentheses are not in the
-//! tree.
+//! Decides whether two expressions mean the same. The tree does not contain spaces, comments, quotes and unnecessary parentheses.
 
 use cel_interpreter::common::ast::{
     EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, operators,
@@ -67,7 +66,7 @@ fn is_same_node(one: &Expr, other: &Expr) -> bool {
         }
         (Expr::Ident(one), Expr::Ident(other)) => one == other,
         (Expr::List(one), Expr::List(other)) => one.optional_indices == other.optional_indices,
-        // -0.0 equals 0.0, but not as a divisor.
+        // -0.0 equals 0.0, but differs as a divisor.
         (Expr::Literal(LiteralValue::Double(one)), Expr::Literal(LiteralValue::Double(other))) => {
             one.inner().to_bits() == other.inner().to_bits()
         }

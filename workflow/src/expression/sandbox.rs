@@ -1,8 +1,8 @@
-//! Runs CEL so that it can never end the process. The library's parser and evaluator may recurse deeper than the stack
-//! of an ordinary thread, so they run on threads with large stacks. Stack memory is committed only when used, so an
-//! idle sandbox is small. Parsing and evaluating have threads of their own, so that no decision waits for the parsing of
-//! a file. A shallow expression is evaluated on the caller's thread, because switching threads takes several times as
-//! long (docs/decisions/0020-where-expressions-run.md).
+//! Runs CEL so that it cannot crash the process. The library's parser and evaluator may recurse deeper than the stack of an
+//! ordinary thread, so they run on threads with large stacks. Stack memory is committed only when it is used, so an idle sandbox
+//! is small. Parsing and evaluating have separate threads, so that no decision waits for the parsing of a file. A shallow
+//! expression is evaluated on the caller's thread, because switching threads takes several times as long
+//! (docs/decisions/0020-where-expressions-run.md).
 
 use std::fmt;
 use std::io;
@@ -26,8 +26,8 @@ type Task = Box<dyn FnOnce() + Send>;
 /// Receives the duration of each evaluation.
 type Observer = Box<dyn Fn(Duration) + Send + Sync>;
 
-/// Runs expressions. Calls block until the result is there. The static check limits that to about a tenth of a second
-/// for each expression.
+/// Runs expressions. Calls block until the result is available. The static check limits this to about a tenth of a second for
+/// each expression.
 pub struct Sandbox {
     parsing: Pool,
     evaluating: Pool,
@@ -36,7 +36,7 @@ pub struct Sandbox {
 
 /// Threads with large stacks that share a queue.
 struct Pool {
-    /// Absent only while the pool is dropped.
+    /// Absent only while the pool is being dropped.
     tasks: Option<Sender<Task>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -54,10 +54,10 @@ impl Sandbox {
         })
     }
 
-    /// The process's one sandbox, started at its first use.
+    /// The only sandbox of the process, started at its first use.
     ///
     /// # Errors
-    /// If no thread can be started; a later call tries again.
+    /// If no thread can be started. A later call tries again.
     pub fn shared() -> Result<&'static Self, EngineError> {
         static SHARED: OnceLock<Sandbox> = OnceLock::new();
         if let Some(sandbox) = SHARED.get() {
@@ -91,7 +91,7 @@ impl Sandbox {
     /// Evaluates a condition.
     ///
     /// # Errors
-    /// As [`Sandbox::evaluate`], and if the result is neither true nor false.
+    /// Like [`Sandbox::evaluate`], and if the result is neither true nor false.
     pub fn holds(
         &self,
         expression: &Expression,
@@ -103,7 +103,7 @@ impl Sandbox {
     /// Evaluates a condition and explains which parts of it decided.
     ///
     /// # Errors
-    /// If the engine fails; an error of the expression is part of the explanation.
+    /// If the engine fails. An error of the expression is part of the explanation.
     pub fn explain(
         &self,
         expression: &Expression,
@@ -155,7 +155,7 @@ impl Sandbox {
             .map_err(|error| missing::suggested(error, context, expression.references()))
     }
 
-    /// Runs an evaluation on this thread or on one with a large stack, depending on its depth.
+    /// Runs an evaluation on this thread, or on a thread with a large stack if it is deep.
     fn run_at<T: Send + 'static>(
         &self,
         is_shallow: bool,
@@ -173,8 +173,8 @@ impl Sandbox {
         result
     }
 
-    /// Runs a parser on a thread for parsing and waits for its result. The task must not call this: it would wait for
-    /// itself.
+    /// Runs a parser on a thread for parsing and waits for its result. The task itself must not call this, because it would wait
+    /// for itself.
     pub(crate) fn parse<T: Send + 'static>(
         &self,
         task: impl FnOnce() -> T + Send + 'static,
@@ -209,7 +209,7 @@ impl Pool {
     ) -> Result<T, EngineError> {
         let (answer, answered) = channel();
         let task: Task = Box::new(move || {
-            // It does not matter if the caller is gone.
+            // Ignore a failure: the caller may be gone.
             let _unread = answer.send(task());
         });
         let tasks = self.tasks.as_ref().ok_or(EngineError::Broken)?;
@@ -225,7 +225,7 @@ fn engine_error(expression: &str, source: EngineError) -> EvaluationError {
     }
 }
 
-/// Runs tasks until the pool is dropped. A task that panics drops its sender, which its caller notices.
+/// Runs tasks until the pool is dropped. A task that panics drops its sender, which notifies its caller.
 fn work(queue: &Mutex<Receiver<Task>>) {
     loop {
         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -240,7 +240,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         drop(self.tasks.take());
         for thread in self.threads.drain(..) {
-            // The threads catch panics of their tasks, so the result has no information.
+            // The threads catch panics of their tasks, so the result is always the same.
             let _ended = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The place of an expression in a workflow, and the names it may use there.
+//! The place of an expression in a workflow, and the names that it may use there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub enum Site {
     Script,
     /// `${{ … }}` in a value of `env`.
     Environment,
-    /// Given by a person, outside of any workflow.
+    /// An expression from a person, outside of any workflow.
     Question,
 }
 
@@ -35,18 +35,18 @@ pub(super) enum Purpose {
     Answer,
 }
 
-/// When a name starts to exist.
+/// From when on a name exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
-    /// Before there is a job.
+    /// Even before there is a job.
     Trigger,
-    /// There is a job.
+    /// When there is a job.
     Job,
-    /// A step may have run.
+    /// When a step may have run.
     Step,
 }
 
-/// Every name, with its kind and when it starts to exist.
+/// Every name, with its kind, and from when on it exists.
 const ROOTS: [(&str, Kind, Since); 12] = [
     ("id", Kind::Text, Since::Job),
     ("name", Kind::Text, Since::Job),
@@ -75,7 +75,7 @@ impl Site {
         }
     }
 
-    /// What the result is for.
+    /// How the result is used.
     pub(super) const fn purpose(self) -> Purpose {
         match self {
             Self::Trigger | Self::Condition | Self::Artifact => Purpose::Decision,
@@ -84,7 +84,7 @@ impl Site {
         }
     }
 
-    /// For a name that exists but not at this place: what is wrong, and what to do instead.
+    /// For a name that exists but not at this place: the problem, and what to do instead.
     pub(super) const fn unavailable(self, kind: &Kind) -> (Code, Option<&'static str>) {
         match kind {
             Kind::Secrets => (
@@ -108,7 +108,7 @@ impl Site {
         }
     }
 
-    /// The names that it offers.
+    /// The names that are available at this place.
     pub(super) fn roots(self) -> impl Iterator<Item = &'static str> {
         ROOTS
             .iter()
@@ -116,7 +116,7 @@ impl Site {
             .map(|(name, _, _)| *name)
     }
 
-    /// The kind of `name` here; `Err` with its kind if it exists only at other places.
+    /// The kind of `name` here. `Err` with its kind if it exists only at other places.
     pub(super) fn root(self, name: &str) -> Option<Result<Kind, Kind>> {
         let (_, kind, since) = ROOTS.iter().find(|(root, _, _)| *root == name)?;
         Some(if self.offers(*since) {
@@ -138,28 +138,28 @@ impl Site {
 /// The owner of an expression.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Holder {
-    /// None, or unknown.
+    /// No scan, or an unknown scan.
     #[default]
     Unknown,
-    /// Every scan of the workflow, by the workflow's `env`.
+    /// Every scan of the workflow, through the workflow's `env`.
     EveryScan,
     /// This scan.
     Scan(String),
 }
 
-/// The names that an expression's workflow declares. An absent set is unknown, and nothing is checked against it.
+/// The names that an expression's workflow declares. An absent set is unknown, and is not checked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     /// Scans, with the names of their artifacts.
     pub(crate) scans: Option<Arc<BTreeMap<String, BTreeSet<String>>>>,
     /// The owner of the expression.
     pub(crate) holder: Holder,
-    /// Inputs; the kind is absent if the declaration has an error.
+    /// Inputs. The kind is absent if the declaration has an error.
     pub(crate) inputs: Option<BTreeMap<String, Option<InputKind>>>,
-    /// Steps with their places.
+    /// Steps with their indexes.
     pub(crate) steps: Option<Arc<BTreeMap<String, usize>>>,
-    /// How many steps have ended when the expression is evaluated.
+    /// How many steps have ended before the expression is evaluated.
     pub(crate) steps_before: usize,
-    /// Whether suggestions for unknown names would not be shown.
+    /// True if suggestions for unknown names would not be shown.
     pub(crate) is_terse: bool,
 }

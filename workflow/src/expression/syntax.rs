@@ -1,5 +1,5 @@
-//! Turns the CEL parser's errors into messages for people. The library lists every token that it expected; people need
-//! the place and what is wrong there.
+//! Turns the CEL parser's errors into messages for people. The library lists all tokens that it expected, but people need the
+//! place and the problem.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub(super) const AS_DOUBLES: &str =
 /// The hint for `not`.
 pub(super) const NEGATION: &str = "write `!`, as in `!ok`";
 
-/// The one fault to report: errors after the first are mostly consequences of it.
+/// The only fault to report: later errors are mostly consequences of the first error.
 pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault {
     let errors = &errors.errors;
     let is_too_deep = |error: &ParseError| error.msg.contains("Recursion limit");
@@ -27,7 +27,7 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
         let message = format!("the expression is nested more than {EXPRESSION_DEPTH} deep");
         return Fault::new(0..source.len(), Code::ExpressionTooLarge, message);
     }
-    // An expression with an incomplete part is reported at its start; the incomplete part has the better place.
+    // The library reports an incomplete part at the start of the expression. The part itself has the better place.
     let is_echo = |error: &&ParseError| error.msg.starts_with("Incomplete ");
     let first = errors
         .iter()
@@ -60,7 +60,7 @@ pub(super) fn fault(source: &str, errors: &ParseErrors, names: &Names) -> Fault 
     badly_written(source, &at, &error.msg).unwrap_or_else(|| misplaced(source, at, &error.msg))
 }
 
-/// `var.X` for `vars.X`. The parser refuses the word, which CEL keeps for itself.
+/// Suggests `vars.X` for `var.X`. The parser refuses `var`, because CEL reserves it.
 fn var(source: &str, at: Range<usize>) -> Fault {
     let behind = source.get(at.end..).unwrap_or_default();
     let member = behind.strip_prefix('.').unwrap_or_default();
@@ -72,7 +72,7 @@ fn var(source: &str, at: Range<usize>) -> Fault {
     Fault::new(at, Code::UnknownName, "there is no `var`").hint(hint)
 }
 
-/// A name that cannot follow a dot.
+/// Reports a name that cannot follow a dot.
 fn misnamed(source: &str, at: &Range<usize>, names: &Names) -> Option<Fault> {
     // A number may start with a dot.
     let is_dot = source.get(at.clone()) == Some(".");
@@ -82,7 +82,7 @@ fn misnamed(source: &str, at: &Range<usize>, names: &Names) -> Option<Fault> {
     if let Some(operator) = name.find('-') {
         return hyphen::fault(source, range.start + operator, names);
     }
-    // Other names neither start with a digit nor are words of the language.
+    // Other names neither start with a digit nor are reserved words.
     (namespace == "scans" && range.start == start).then(|| {
         let message = format!("`{name}` cannot follow a dot");
         Fault::new(range, Code::ExpressionSyntax, message)
@@ -90,7 +90,7 @@ fn misnamed(source: &str, at: &Range<usize>, names: &Names) -> Option<Fault> {
     })
 }
 
-/// A string or number that is not valid.
+/// Reports an invalid string or number.
 fn badly_written(source: &str, at: &Range<usize>, message: &str) -> Option<Fault> {
     let syntax = |range, message: &str| Fault::new(range, Code::ExpressionSyntax, message);
     let behind = source.get(at.start..)?;
@@ -139,10 +139,10 @@ fn badly_written(source: &str, at: &Range<usize>, message: &str) -> Option<Fault
     })
 }
 
-/// A token that the parser did not expect.
+/// Reports a token that the parser did not expect.
 fn misplaced(source: &str, at: Range<usize>, message: &str) -> Fault {
     let token = source.get(at.clone()).unwrap_or_default();
-    // The message does not need what it expected instead.
+    // The list of expected tokens is not shown.
     let found = message.split(" expecting ").next().unwrap_or_default();
     if token.is_empty() || found.contains("<EOF>") {
         return Fault::new(at, Code::ExpressionSyntax, "the expression ends too early");
@@ -168,7 +168,7 @@ fn misplaced(source: &str, at: Range<usize>, message: &str) -> Fault {
     }
 }
 
-/// The bytes of a `not` that is the last word of a text. The parser takes it for a name.
+/// The bytes of a `not` that is the last word of a text. The parser treats it as a name.
 fn negation(before: &str) -> Option<Range<usize>> {
     let before = before.trim_end();
     let rest = before

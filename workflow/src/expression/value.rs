@@ -13,7 +13,7 @@ use super::absent::Absent;
 use super::history::{History, Job};
 use super::kind::JOB_MEMBERS;
 
-/// What an expression yields.
+/// The result of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Null,
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// The text a template inserts; `None` for bytes, lists and maps. Null is empty.
+    /// The text that a template inserts. `None` for bytes, lists and maps. Null becomes an empty text.
     pub fn to_text(&self) -> Option<String> {
         Some(match self {
             Self::Null => String::new(),
@@ -97,7 +97,7 @@ impl Value {
         }
     }
 
-    /// Converts a CEL value; `Err` names a type without a counterpart.
+    /// Converts a CEL value. `Err` names a type that has no counterpart.
     pub(super) fn from_cel(value: &dyn Val) -> Result<Self, String> {
         if let Some(value) = value.downcast_ref::<CelBool>() {
             return Ok(Self::Bool(*value.inner()));
@@ -156,7 +156,7 @@ fn key_text(key: &cel_interpreter::common::types::CelMapKey<'_>) -> Result<Strin
     value.to_text().ok_or_else(|| value.label().to_owned())
 }
 
-/// A job without its outputs, which the context has only if the expression reads them.
+/// A job without its outputs, because the context has outputs only if the expression reads them.
 fn job_value(job: &Job) -> Value {
     let members = JOB_MEMBERS.iter().filter(|name| **name != "outputs");
     let members = members.filter_map(|name| {

@@ -1,4 +1,4 @@
-//! A context as the variables of CEL.
+//! Makes a context available as variables of CEL.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ impl Variables {
         Self::with(context, Recorder::default())
     }
 
-    /// The same, with a record of every job that is read.
+    /// The same, but records every job that is read.
     pub(super) fn recorded(context: Context) -> Self {
         Self::with(context, Recorder::on())
     }
@@ -132,7 +132,7 @@ impl VariableResolver for Variables {
     }
 }
 
-/// Values in order of name. The table knows its own name for messages about a missing value.
+/// Values sorted by name. The table knows its own name for messages about a missing value.
 #[derive(Debug, Clone)]
 struct Table {
     label: &'static str,
@@ -170,7 +170,7 @@ enum Entry {
 }
 
 impl Entry {
-    /// A number without a fraction is an integer, so expressions can calculate with it and integers.
+    /// A number without a fraction is an integer, so expressions can combine it with integers.
     fn of_number(number: Number) -> Self {
         match number.whole() {
             Some(whole) => Self::Whole(CelInt::from(whole)),

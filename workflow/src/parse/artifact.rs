@@ -13,7 +13,7 @@ use crate::path_pattern::PathPattern;
 use crate::yaml::{Content, Entry, Node};
 
 impl Reader<'_> {
-    /// The artifacts of a scan. `steps` make them; `None` if a step could not be read.
+    /// The artifacts of a scan. `steps` make them. `None` if a step could not be read.
     pub(super) fn artifacts(
         &mut self,
         entry: &Entry,

@@ -7,7 +7,7 @@ use crate::limits::CHECKOUT_PATHS;
 use crate::yaml::{Content, Entry, Meaning};
 
 impl Reader<'_> {
-    /// The files that a job gets; none for `false`.
+    /// The files that a job gets. None for `false`.
     pub(super) fn checkout(&mut self, entry: &Entry) -> Option<Checkout> {
         match &entry.value.content {
             Content::List(items) if items.is_empty() => {

@@ -1,6 +1,5 @@
-//! Warnings about parts of a scan that do not fit together. Only certain problems are reported, because people ignore
-//! warnings that are sometimes wrong. If an error hides a part of the file, warnings that this part could refute are
-//! not given.
+//! Warnings about parts of a scan that do not fit together. Only certain problems are reported, because people ignore warnings
+//! that are sometimes wrong. If an error hides a part of the file that could make a warning wrong, the warning is not given.
 
 use std::collections::BTreeSet;
 
@@ -38,13 +37,12 @@ impl InputsRead {
 }
 
 impl Reader<'_> {
-    /// Whether the tree has everything that the file has at `node`. Always true in a file without errors.
+    /// Whether the tree is complete at `node`. Always true in a file without errors.
     pub(super) fn is_whole(&self, node: &Node) -> bool {
         !self.report.has_errors() || node.is_whole()
     }
 
-    /// Reports the inputs that are named neither in the scan at `entry`, which was completely read, nor in the
-    /// workflow's `env`.
+    /// Reports inputs that are named neither in the scan at `entry`, which was read completely, nor in the workflow's `env`.
     pub(super) fn unused_inputs(&mut self, entry: &Entry, inherited: &InputsRead) {
         let inputs = member(&entry.value, "on")
             .and_then(|on| member(on, "dispatch"))
@@ -54,7 +52,7 @@ impl Reader<'_> {
         };
         for input in inputs {
             let is_read = self.inputs_read.has(&input.key) || inherited.has(&input.key);
-            // An input that no expression could name was already reported as an error.
+            // If an expression cannot write the input's name, this was already reported as an error.
             if is_read || check_variable_name("an input name", &input.key).is_err() {
                 continue;
             }
@@ -72,14 +70,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Warns if the artifact is stored although the step that makes it may be skipped: then its file is missing, which
-    /// fails the job. After a failure that does not matter.
+    /// Warns if the artifact is stored although the step that makes it may be skipped: then its file is missing, which fails the
+    /// job. After a failure this does not matter.
     pub(super) fn artifact_condition(&mut self, node: &Node, artifact: &Artifact, steps: &[Step]) {
         match artifact.upload_on {
             UploadOn::Failure => return,
             UploadOn::Success | UploadOn::Always => {}
         }
-        // Comparing conditions takes time, and many paths may come from one step.
+        // Compute this only once per step: comparing conditions takes time, and one step may make many paths.
         let stored_when = artifact.condition.as_ref();
         let lacks: Vec<bool> = steps
             .iter()
@@ -122,9 +120,9 @@ impl Reader<'_> {
     }
 }
 
-/// The place of the only step that can make `path`: the scan's only step, or the only step whose script names the path,
-/// if that script clearly writes to it. A script that does not name the path may still make it, as `make` does, so a
-/// step that only reads or moves the path is not taken for its producer.
+/// The place of the only step that can make `path`: the scan's only step, or the only step whose script names the path, if that
+/// script clearly writes to it. A script that does not name the path may still make it, as `make` does, so a step that only reads
+/// or moves the path does not count as its producer.
 fn producer(path: &str, steps: &[Step]) -> Option<usize> {
     let path = path.trim_start_matches("./").trim_end_matches('/');
     // The job's own folder always exists.

@@ -1,5 +1,5 @@
-//! The names that a file declares, for its expressions. They are read before anything is checked, so a name whose
-//! declaration has an error is not also reported as missing.
+//! The names that a file declares, for its expressions. They are read before other checks, so a name whose declaration has an
+//! error is not also reported as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::object::keys;
 use crate::dispatch::InputKind;
 use crate::yaml::{Content, Entry, Node};
 
-/// Inputs with their kinds; a kind that cannot be read is absent.
+/// Inputs with their kinds. An unreadable kind is absent.
 pub(super) type Inputs = BTreeMap<String, Option<InputKind>>;
 
 /// Scans with the names of their artifacts.
@@ -30,7 +30,7 @@ pub(super) fn scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The inputs of a scan; `None` if an error hides them.
+/// The inputs of a scan. `None` if an error hides them.
 pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     let on = member(scan, "on")?;
     let Some(dispatch) = member(on, "dispatch") else {
@@ -42,7 +42,7 @@ pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     let Content::Map(entries) = &inputs.content else {
         return None;
     };
-    // It is unknown which of two values would count.
+    // If a key is repeated, it is unknown which value would count.
     let is_certain = [on, dispatch, inputs].iter().all(|node| !node.is_partial());
     let kind = |entry: &Entry| is_certain.then(|| kind(&entry.value)).flatten();
     let inputs = entries
@@ -51,7 +51,7 @@ pub(super) fn inputs(scan: &Node) -> Option<Inputs> {
     Some(inputs.collect())
 }
 
-/// The names of a scan's steps with their places; `None` if an error hides one.
+/// The names of a scan's steps with their indexes. `None` if an error hides a name.
 pub(super) fn steps(scan: &Node) -> Option<Arc<BTreeMap<String, usize>>> {
     let Content::List(items) = &member(scan, "steps")?.content else {
         return None;
@@ -78,7 +78,7 @@ fn is_plain(node: &Node, known: &[&str]) -> bool {
     }
 }
 
-/// The inputs that every scan declares alike: what the workflow's own `env` may read.
+/// The inputs that every scan declares with the same kind. The workflow's own `env` may read them.
 pub(super) fn common(inputs: &[Option<Inputs>]) -> Option<Inputs> {
     let known: Vec<&Inputs> = inputs.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let Some((first, rest)) = known.split_first() else {

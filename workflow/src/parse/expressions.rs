@@ -1,5 +1,4 @@
-//! Reads expressions and templates. Their total size in a file is limited, because compiling takes far longer than
-//! reading.
+//! Reads expressions and templates. Their total size in a file is limited, because compiling takes far longer than reading.
 
 use super::{Reader, TemplatePolicy};
 use crate::diagnostic::Code;
@@ -10,7 +9,7 @@ use crate::template::{Template, compile_template, expression_bytes};
 use crate::yaml::{Content, Entry, Meaning, Node};
 
 impl Reader<'_> {
-    /// An expression, compiled; `what` is its key.
+    /// Compiles an expression. `what` is its key.
     pub(super) fn expression(
         &mut self,
         entry: &Entry,
@@ -22,7 +21,7 @@ impl Reader<'_> {
             self.wrong_type(entry, what, "an expression");
             return None;
         }
-        // `if: true` is a valid condition although it is not text. A number is not, and has its own message.
+        // `if: true` is a valid condition although it is not text. A number is invalid, and has its own message.
         let literal = match &entry.value.content {
             Content::Scalar(scalar) => match scalar.meaning() {
                 Meaning::Bool(_) => Some(scalar.text.to_lowercase()),
@@ -35,7 +34,7 @@ impl Reader<'_> {
             Some(text) => text.as_str(),
             None => self.text(&entry.value, what)?,
         };
-        // YAML leaves a line break at the end of a block.
+        // YAML keeps a line break at the end of a block.
         let trimmed = text.trim_end();
         if !self.affords(entry.value.span, trimmed.len().min(EXPRESSION_BYTES)) {
             return None;
@@ -53,7 +52,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A template, compiled; `what` is its key.
+    /// Compiles a template. `what` is its key.
     pub(super) fn template(
         &mut self,
         node: &Node,
@@ -66,7 +65,7 @@ impl Reader<'_> {
             return None;
         }
         let compiled = compile_template(text, site, names);
-        // If an error hides the inputs, no input is known to be free text.
+        // If an error hides the inputs, it is unknown which inputs are free text.
         if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
             let places = self.report.places(node);
             compiled.tainted.into_iter().for_each(|tainted| {
@@ -85,7 +84,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Counts the bytes against the file's limit for expressions. Only the first excess is reported.
+    /// Counts the bytes towards the file's limit for expressions. Only the first excess is reported.
     fn affords(&mut self, span: Span, bytes: usize) -> bool {
         let before = self.expression_bytes;
         self.expression_bytes = before.saturating_add(bytes);

@@ -1,4 +1,4 @@
-//! An object of the file, read key by key.
+//! An object of the file, which is read key by key.
 
 use crate::diagnostic::Code;
 use crate::position::Span;
@@ -40,14 +40,14 @@ pub(crate) mod keys {
 }
 
 pub(super) struct Object<'n> {
-    /// Its name in messages.
+    /// The name of the object in messages.
     what: &'n str,
     span: Span,
     entries: &'n [Entry],
 }
 
 impl<'n> Object<'n> {
-    /// The node as an object. If it is not one, reports an error that shows the expected `form`.
+    /// The node as an object. Otherwise reports an error that shows the expected `form`.
     pub(super) fn of(
         node: &'n Node,
         what: &'n str,
@@ -97,7 +97,7 @@ impl<'n> Object<'n> {
         self.entries
     }
 
-    /// Its first key: the place for messages about the whole object.
+    /// Its first key, as the place for messages about the whole object.
     pub(super) fn head(&self) -> Span {
         self.entries
             .first()

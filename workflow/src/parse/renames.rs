@@ -9,7 +9,7 @@ use crate::limits::RENAMES;
 use crate::yaml::Entry;
 
 impl Reader<'_> {
-    /// Reports former names that are in use, or that two scans claim.
+    /// Reports former names that are still in use, or that two scans use.
     pub(super) fn renames(&mut self, scans: &[Entry]) {
         let mut claimed: BTreeMap<&str, &Entry> = BTreeMap::new();
         for scan in scans {

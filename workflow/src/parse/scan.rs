@@ -16,7 +16,7 @@ use crate::names::{ScanName, check_environment_name};
 use crate::yaml::Entry;
 
 impl Reader<'_> {
-    /// `triggers` was read before, because it declares names that other parts use.
+    /// `triggers` was read earlier, because it declares names that other parts use.
     pub(super) fn scan(
         &mut self,
         entry: &Entry,

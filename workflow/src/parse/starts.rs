@@ -1,6 +1,6 @@
-//! Finds scans that never start by themselves, and scans that start each other for ever. An expression is evaluated when
-//! a scan that it names succeeds. So the expressions of a file form a graph, and a part of it that no schedule and no
-//! dispatch reaches never starts.
+//! Finds scans that never start by themselves, and scans that start each other forever. An expression is evaluated when a scan
+//! that it names succeeds. So the expressions of a file form a graph. A part of the graph that no schedule and no dispatch
+//! reaches never starts.
 
 use std::collections::HashMap;
 
@@ -18,9 +18,9 @@ const SHOWN: usize = 5;
 
 /// How a scan starts.
 enum Start {
-    /// By a schedule, by a declared dispatch, or by something that could not be read.
+    /// By a schedule, by a declared dispatch, or by a part that could not be read.
     Itself,
-    /// After a success of one of these.
+    /// After a success of one of these scans.
     After(Vec<usize>),
     /// After a success of any other scan.
     AfterAny,

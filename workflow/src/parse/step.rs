@@ -84,7 +84,7 @@ impl Reader<'_> {
         Some(text.to_owned())
     }
 
-    /// The words of a command line, split as a shell splits them.
+    /// The words of a command line, split like in a shell.
     fn shell(&mut self, entry: &Entry) -> Option<Vec<String>> {
         if let Content::List(_) = &entry.value.content {
             let message = "`shell` must be a string, found a list";

@@ -90,7 +90,7 @@ fn the_expressions_of_a_file_are_bounded_together() {
     let most = FILE_EXPRESSION_BYTES / 200;
     assert_eq!(codes(&conditions(most)), []);
     assert_eq!(codes(&conditions(most + 5)), [Code::FileTooComplex]);
-    // A script does not count, however long; the expressions in it do.
+    // The length of a script does not count, but its expressions do.
     let script = MINIMAL.replace("echo", &"x".repeat(2 * FILE_EXPRESSION_BYTES));
     assert_eq!(codes(&script), []);
     let inserted = "${{ vars.A }}".repeat(60);
@@ -102,7 +102,7 @@ fn the_expressions_of_a_file_are_bounded_together() {
 #[test]
 fn the_values_of_a_file_are_bounded() {
     let text = |count: usize| format!("{MINIMAL}description:\n{}", "- \n".repeat(count));
-    // The rest of the file has sixteen.
+    // The rest of the file has sixteen nodes.
     let most = YAML_NODES - 16;
     assert_eq!(codes(&text(most)), [Code::WrongType]);
     assert_eq!(codes(&text(most + 1)), [Code::FileTooComplex]);
@@ -194,7 +194,7 @@ fn no_text_panics() {
     }
 }
 
-/// Valid files with one change at a random place, so that the deeper readers are reached too.
+/// Valid files with one change at a random place, so that the inner readers are reached, too.
 #[test]
 fn no_damaged_file_panics() {
     let mut random = Random::new(10);
@@ -228,7 +228,7 @@ fn no_damaged_file_panics() {
     }
 }
 
-/// Those of a file are one record, which must fit into one commit.
+/// The triggers of a file are one record, which must fit into one commit.
 #[test]
 fn schedules_and_expressions_of_a_file_are_bounded_together() {
     let codes = |count: usize| {
@@ -255,7 +255,7 @@ fn schedules_and_expressions_of_a_file_are_bounded_together() {
     assert_eq!(codes(most + 1), [(Code::TooMany, 5_907)]);
 }
 
-/// A job's record has all of its steps and artifacts and must fit into one commit.
+/// A job's record has all of its steps and artifacts, and must fit into one commit.
 #[test]
 fn steps_and_artifacts_of_a_scan_are_bounded() {
     let scan = |steps: usize, artifacts: usize| {

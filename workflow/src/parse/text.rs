@@ -1,5 +1,5 @@
-//! Reads single values: texts, booleans, choices, durations, lists. If a value does not fit, the function reports it
-//! and returns `None`.
+//! Reads single values: texts, booleans, choices, durations, lists. If a value is invalid, the function reports it and returns
+//! `None`.
 
 use chrono::TimeDelta;
 
@@ -35,7 +35,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A text. Other scalars are refused with the hint to quote.
+    /// A text. Other scalars are refused with the hint to quote them.
     pub(super) fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
         match &node.content {
             Content::Scalar(scalar) => match scalar.meaning() {
@@ -185,7 +185,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The items of a list of at most `max`, which has this `form`.
+    /// The items of a list with at most `max` items. `form` is an example for messages.
     pub(super) fn items<'n>(
         &mut self,
         entry: &'n Entry,
@@ -217,7 +217,7 @@ impl Reader<'_> {
         items
     }
 
-    /// A list of short texts without control characters, which `rule` accepts.
+    /// A list of short texts without control characters. `rule` must accept each text.
     pub(super) fn words(
         &mut self,
         entry: &Entry,
@@ -255,7 +255,7 @@ impl Reader<'_> {
     }
 }
 
-/// The boolean that a word of older YAML, or a quoted boolean, means.
+/// The boolean that was meant by a quoted boolean or a word of older YAML versions.
 fn intended_boolean(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "y" | "on" => Some(true),

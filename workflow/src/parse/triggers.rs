@@ -1,5 +1,5 @@
-//! Reads `on` and the inputs of a dispatch. They are read before the rest of a scan, because all expressions use the
-//! names that are declared here.
+//! Reads `on` and the inputs of a dispatch. They are read before the rest of a scan, because all expressions use the names that
+//! are declared here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::yaml::{Content, Entry, Meaning};
 /// The `on` of a scan.
 pub(super) struct ReadTriggers {
     pub(super) read: Option<Triggers>,
-    /// Everything in it could be read, and every key is at its place.
+    /// True if all of it could be read, and every key is at its place.
     pub(super) is_whole: bool,
 }
 
 impl Reader<'_> {
-    /// Reports the first scan whose triggers do not fit into the record of all triggers.
+    /// Reports the first scan whose triggers exceed the record of all triggers.
     pub(super) fn bound_triggers(&mut self, scans: &[Entry], triggers: &[ReadTriggers]) {
         let mut bytes = 0_usize;
         for (entry, triggers) in scans.iter().zip(triggers) {
@@ -49,7 +49,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The triggers of a scan, given its entry.
+    /// Reads the triggers of a scan from its entry.
     pub(super) fn triggers_of(
         &mut self,
         scan: &Entry,
@@ -57,7 +57,7 @@ impl Reader<'_> {
     ) -> ReadTriggers {
         let before = self.report.unread();
         let read = self.triggers(scan, scans);
-        // A key of `on` that was written next to `on` is a trigger, too.
+        // A key of `on` that was written next to `on` may be a trigger, too.
         let are_keys_known = match &scan.value.content {
             Content::Map(members) => members.iter().all(|it| keys::SCAN.contains(&&*it.key)),
             Content::Scalar(_) | Content::List(_) | Content::Invalid => false,
@@ -153,7 +153,7 @@ impl Reader<'_> {
 
     fn cron(&mut self, entry: &Entry) -> Option<Cron> {
         let text = self.text(&entry.value, "`cron`")?;
-        // YAML leaves a line break at the end of a block.
+        // YAML keeps a line break at the end of a block.
         match Cron::parse(text.trim_end()) {
             Ok(cron) => Some(cron),
             Err(errors) => {
@@ -267,7 +267,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The options of a `choice`; empty for other types.
+    /// The options of a `choice`. Empty for other types.
     fn options(
         &mut self,
         options: Option<&Entry>,

@@ -15,12 +15,12 @@ use crate::yaml::Entry;
 pub(super) struct Inherited {
     pub(super) variables: Arc<[Variable]>,
     pub(super) inputs_read: InputsRead,
-    /// Everything in it could be read.
+    /// True if all of it could be read.
     pub(super) is_whole: bool,
 }
 
 impl Reader<'_> {
-    /// The workflow's `env`. `is_plain` if the file cannot have another one.
+    /// Reads the workflow's `env`. `is_plain` is true if the file cannot have a second `env`.
     pub(super) fn inherited(
         &mut self,
         env: Option<&Entry>,

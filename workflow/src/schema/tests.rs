@@ -1,5 +1,5 @@
-//! Compares the schema with the parser: the same keys, and the same result for every workflow file of the repository,
-//! except for what a schema cannot check.
+//! Compares the schema with the parser: they must have the same keys, and give the same result for every workflow file of the
+//! repository, except for rules that a schema cannot check.
 
 #[path = "../../tests/fixtures/cases.rs"]
 mod cases;
@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::yaml::{self, Content, Meaning, Node};
 use crate::{Code, Severity, TemplatePolicy, parse};
 
-/// The errors that a schema cannot find: a file with only these may pass it. The guide has the same list.
+/// Errors that a schema cannot find. A file with only these errors may pass the schema. The guide has the same list.
 const WEAKER: &[(Code, &str)] = &[
     (Code::UnknownName, "a name that does not exist"),
     (
@@ -142,7 +142,7 @@ fn every_key_is_described() {
     }
 }
 
-/// A workflow file, or a block of a page that shows one.
+/// A workflow file, or a block of a page that shows a workflow file.
 struct Sample {
     place: String,
     text: String,
@@ -265,7 +265,7 @@ fn parser_and_schema_agree_on_every_file_but_for_what_a_schema_cannot_know() {
     let (mut valid, mut compared, mut passed) = (0, 0, BTreeSet::new());
     let mut wrong = Vec::new();
     for Sample { place, text } in samples() {
-        // An editor's YAML parser refuses invalid YAML itself.
+        // An editor's YAML parser itself refuses invalid YAML.
         let Some(tree) = tree(&text) else {
             continue;
         };
@@ -278,12 +278,14 @@ fn parser_and_schema_agree_on_every_file_but_for_what_a_schema_cannot_know() {
         if errors.is_empty() {
             valid += 1;
             if !refused.is_empty() {
-                wrong.push(format!("{place} is valid, and the schema says {refused:?}"));
+                wrong.push(format!(
+                    "{place} is valid, but the schema reports {refused:?}"
+                ));
             }
         } else if refused.is_empty() {
             let unexpected: Vec<_> = errors.difference(&weaker).collect();
             if !unexpected.is_empty() {
-                wrong.push(format!("{place} passes the schema, and has {unexpected:?}"));
+                wrong.push(format!("{place} passes the schema, but has {unexpected:?}"));
             }
             passed.extend(errors);
         }

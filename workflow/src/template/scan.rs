@@ -1,4 +1,4 @@
-//! Finds the expressions of a template. It knows CEL's strings and braces only.
+//! Finds the expressions of a template. It understands only strings and braces of CEL.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) enum Piece {
         whole: Range<usize>,
         inner: Range<usize>,
     },
-    /// An opening without an end; it takes the rest of the source.
+    /// An opening without an end. It contains the rest of the source.
     Unclosed(Range<usize>),
 }
 
@@ -43,7 +43,7 @@ pub(super) fn pieces(source: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Where the `}}` that ends the expression starting at `from` is.
+/// The place of the `}}` that ends the expression starting at `from`.
 fn closing(source: &str, from: usize) -> Option<usize> {
     let bytes = source.as_bytes();
     let mut depth = 0_usize;

@@ -11,7 +11,7 @@ use crate::limits::{ALIAS_BYTES, ALIAS_NODES, YAML_DEPTH, YAML_NODES};
 use crate::position::Span;
 use crate::report::Report;
 
-/// Builds the tree of the file's one document. Problems go to `report`. `None` if there is no tree.
+/// Builds the tree of the file's only document. Problems go to `report`. `None` if there is no tree.
 pub(crate) fn build(text: &str, report: &mut Report<'_>) -> Option<Rc<Node>> {
     let mut options = Options::default();
     options.emit_comments = false;
@@ -158,7 +158,7 @@ impl Builder<'_, '_> {
                 )?;
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
-            // Other events do not occur with these options. A new version of the parser may have more.
+            // Other events do not occur with these options. A new version of the parser may have further events.
             _ => {
                 self.report
                     .error(span, Code::UnsupportedYaml, "this has no meaning here");
@@ -242,7 +242,7 @@ impl Builder<'_, '_> {
         );
     }
 
-    /// A whole node: a key, a value, an item or the document.
+    /// Adds a complete node: a key, a value, an item or the document.
     fn complete(&mut self, node: Rc<Node>, anchor: usize) {
         if anchor != 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
@@ -284,8 +284,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// `<<`: adds keys of other objects, unless the object has them. Earlier keys win. Returns false if something was
-    /// lost.
+    /// Handles `<<`: adds keys of other objects, unless the object already has them. Earlier keys win. Returns false if a part
+    /// was lost.
     fn merge(&mut self, entries: &mut Vec<Entry>, merged: &[Rc<Node>]) -> bool {
         let mut sources: Vec<&Rc<Node>> = Vec::new();
         for node in merged {
@@ -382,8 +382,8 @@ impl Builder<'_, '_> {
     }
 }
 
-/// Where an object or list ends: at its closing bracket, or without brackets at the end of its last part. (For the
-/// parser it then ends at the next token.)
+/// The end of an object or list: its closing bracket, or without brackets the end of its last part. (For the parser, it ends at
+/// the next token.)
 fn end_of(content: &Content, start: usize, end: Span) -> usize {
     if end.end > end.start {
         return end.end;
@@ -395,7 +395,7 @@ fn end_of(content: &Content, start: usize, end: Span) -> usize {
             .map(|entry| entry.value.span.end.max(entry.key_span.end)),
         Content::Scalar(_) | Content::Invalid => None,
     };
-    // The value of an alias is elsewhere.
+    // The value of an alias is at another place.
     last.filter(|last| (start..=end.start).contains(last))
         .unwrap_or(end.start.max(start))
 }

@@ -1,6 +1,6 @@
-//! Finds where each byte of a scalar's value is in the file. It walks the written text and the value side by side.
-//! Where YAML has a choice, such as what a line break becomes, the value decides. So this cannot disagree with the
-//! parser: if the two do not match, no place is returned.
+//! Finds the place in the file of each byte of a scalar's value. It walks the written text and the value side by side. Where YAML
+//! has a choice, such as the meaning of a line break, the value decides. So this cannot disagree with the parser: if the two do
+//! not match, no place is returned.
 
 #[cfg(test)]
 mod tests;
@@ -20,8 +20,8 @@ pub(crate) struct Places {
     first_line: Span,
 }
 
-/// A part of the value and the part of the file from which it was read. If both have the same length, byte corresponds
-/// to byte. Otherwise the file has an escape or a folded line break there.
+/// A part of the value and the part of the file from which it was read. If both have the same length, bytes correspond one to
+/// one. Otherwise the file has an escape or a folded line break at this place.
 #[derive(Debug, PartialEq, Eq)]
 struct Run {
     value: Range<usize>,
@@ -75,7 +75,7 @@ impl Places {
         let Some(start) = self.start(part.start) else {
             return self.first_line;
         };
-        // The end is the end of the last byte, not the start of the next: there may be a line between the two.
+        // The end is the end of the last byte, not the start of the next byte, which may be on a later line.
         let end = match part.end.checked_sub(1).filter(|last| *last >= part.start) {
             Some(last) => self.end(last),
             None => Some(start),
@@ -88,7 +88,7 @@ impl Places {
         self.locate(0..self.length)
     }
 
-    /// The run with a byte of the value, or else the run before it.
+    /// The run that contains a byte of the value, or the run before it.
     fn run(&self, byte: usize) -> Option<&Run> {
         let behind = self.runs.partition_point(|run| run.value.start <= byte);
         self.runs.get(behind.saturating_sub(1))
@@ -129,7 +129,8 @@ enum Escapes {
     None,
     /// `''` for `'`.
     Doubled,
-    /// `\n` and the like.
+    /// `
+    /// ` and similar escapes.
     Backslash,
 }
 
@@ -151,7 +152,7 @@ impl Walk<'_> {
         self.flow(self.written.len().checked_sub(1)?, escapes)
     }
 
-    /// A scalar that is not a block, up to byte `end`. Line breaks with the blanks around them are folded.
+    /// A scalar that is not a block, up to byte `end`. Line breaks are folded, together with the blanks around them.
     fn flow(&mut self, end: usize, escapes: Escapes) -> Option<()> {
         while self.at < end {
             let rest = self.written.get(self.at..end)?;
@@ -166,13 +167,13 @@ impl Walk<'_> {
                     let behind = rest.get(1..)?;
                     if line_break(behind) > 0 {
                         let (length, breaks) = fold(behind);
-                        // The first line break is escaped; the line breaks of following empty lines are not.
+                        // The first line break is escaped, but the line breaks of the following empty lines are not.
                         self.newlines(1 + length, breaks - 1)?;
                     } else {
                         let character = self.value.get(self.taken..)?.chars().next()?;
                         let length = match escaped.first()? {
                             b'x' => 4,
-                            // A character beyond the first plane may be written as two.
+                            // A character outside of the basic plane may be written as two escapes.
                             b'u' if character.len_utf16() == 2 => 12,
                             b'u' => 6,
                             b'U' => 10,
@@ -204,7 +205,7 @@ impl Walk<'_> {
         first + more.find(special).unwrap_or(more.len())
     }
 
-    /// Line breaks: one becomes a space, n become n - 1.
+    /// Handles line breaks: one becomes a space, n become n - 1.
     fn take(&mut self, length: usize, breaks: usize) -> Option<()> {
         if breaks == 1 {
             self.verbatim(length, " ")
@@ -213,9 +214,9 @@ impl Walk<'_> {
         }
     }
 
-    /// A block scalar. Its first content is after `indent` spaces, at the start of the walk.
+    /// A block scalar. At the start of the walk, its first content is after `indent` spaces.
     fn block(&mut self, indent: usize) -> Option<()> {
-        // Empty lines before the first content are before the scalar's span.
+        // Empty lines before the first content are not in the scalar's span.
         self.taken = self.value.len() - self.value.trim_start_matches('\n').len();
         loop {
             let rest = self.written.get(self.at..)?;
@@ -254,7 +255,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes `length` bytes of the file, which mean `text`.
+    /// Takes `length` bytes of the file that mean `text`.
     fn verbatim(&mut self, length: usize, text: &str) -> Option<()> {
         let is_there = self.value.get(self.taken..)?.starts_with(text);
         is_there.then(|| self.push(length, text.len()))
@@ -267,7 +268,7 @@ impl Walk<'_> {
             .then(|| self.push(length, count))
     }
 
-    /// Takes `length` bytes of the file, which mean `of_value` bytes of the value.
+    /// Takes `length` bytes of the file that mean `of_value` bytes of the value.
     fn push(&mut self, length: usize, of_value: usize) {
         let value = self.taken..self.taken + of_value;
         let file = self.base + self.at..self.base + self.at + length;
@@ -288,7 +289,7 @@ impl Walk<'_> {
     }
 }
 
-/// Bytes of the line break a text starts with.
+/// The length of the line break at the start of a text.
 fn line_break(text: &str) -> usize {
     match text.as_bytes() {
         [b'\r', b'\n', ..] => 2,
@@ -297,7 +298,7 @@ fn line_break(text: &str) -> usize {
     }
 }
 
-/// Bytes of all blanks and line breaks a text starts with, and how many breaks these are.
+/// The length of all blanks and line breaks at the start of a text, and the number of line breaks.
 fn fold(text: &str) -> (usize, usize) {
     let length = text.len() - text.trim_start_matches([' ', '\t', '\n', '\r']).len();
     let mut breaks = 0;

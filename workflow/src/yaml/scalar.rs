@@ -1,6 +1,6 @@
-//! Scalars, and what a plain one means.
+//! Scalars, and the meaning of plain scalars.
 
-/// How a scalar is written.
+/// The style in which a scalar is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     Plain,
@@ -10,7 +10,7 @@ pub(crate) enum Style {
     Folded,
 }
 
-/// What a scalar means by the core schema of YAML 1.2, in which `on` and `yes` are texts.
+/// The meaning of a scalar in the core schema of YAML 1.2, in which `on` and `yes` are texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Null,

@@ -5,7 +5,7 @@ use granit_parser::{ErrorKind, ScanError};
 use crate::diagnostic::Code;
 use crate::limits::YAML_DEPTH;
 
-/// The most characters of a key on one line with its value, a rule of YAML.
+/// The most characters of a key that is on one line with its value, a rule of YAML.
 const KEY_CHARS: usize = 1024;
 
 /// An error in words.
@@ -139,7 +139,7 @@ fn has_long_key(line: &str) -> bool {
         .is_some_and(|key| key.chars().nth(KEY_CHARS).is_some())
 }
 
-/// The forbidden character, if that is the error. The parser reports where the text with it begins.
+/// The forbidden character, if that is the error. The parser reports the start of the text that contains it.
 pub(super) fn forbidden(error: &ScanError) -> Option<char> {
     match error.kind() {
         ErrorKind::UnexpectedCharacter { character } if !is_text(*character) => Some(*character),

@@ -1,5 +1,5 @@
-//! A second implementation that shares no code with the first: it reads the fields itself, walks over every real minute
-//! and checks the wall clock.
+//! A second implementation that shares no code with the first. It reads the fields itself, walks over every real minute and
+//! checks the wall clock.
 
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta, Timelike, Utc};
 use chrono_tz::Tz;
@@ -8,7 +8,7 @@ use super::schedules::{self, Time, ZONES};
 use super::{Cron, at};
 use crate::random::Random;
 
-/// Changes of the clocks that are tested in each zone.
+/// Clock changes that are tested in each zone.
 const CHANGES: usize = 4;
 
 /// Schedules tried around each change.
@@ -21,15 +21,15 @@ const AFTER: TimeDelta = TimeDelta::hours(34);
 /// A minute of a window.
 struct Minute {
     instant: DateTime<Utc>,
-    /// What the wall clock shows.
+    /// The time on the wall clock.
     shown: NaiveDateTime,
-    /// Whether it shows that for the first time.
+    /// Whether the clock shows this time for the first time.
     is_first: bool,
-    /// The gap that it has just skipped.
+    /// The times that the clock skipped just before.
     skipped: Vec<NaiveDateTime>,
 }
 
-/// The minutes of a stretch of time in a zone.
+/// The minutes of a period in a zone.
 fn window(start: DateTime<Utc>, end: DateTime<Utc>, zone: Tz) -> Vec<Minute> {
     let minute = TimeDelta::minutes(1);
     // A clock that is set back repeats up to a day.
@@ -163,7 +163,7 @@ fn a_walk_over_all_minutes_around_changes_of_the_clocks_agrees() {
         if zone == chrono_tz::Pacific::Apia {
             assert!(
                 changes.contains(&at("2011-12-30T10:00:00Z")),
-                "the day that never was"
+                "the skipped day"
             );
         }
         while changes.len() > CHANGES {
@@ -198,7 +198,7 @@ fn the_walk_follows_the_rules() {
             "2026-03-29",
             vec!["00:00", "00:30", "01:00", "01:30"],
         ),
-        // It shows 02:00 to 03:00 twice.
+        // The clock shows 02:00 to 03:00 twice.
         ("30 2 * * *", "2026-10-25", vec!["00:30"]),
         (
             "0 */2 * * *",

@@ -1,5 +1,5 @@
-//! A comparison with a library, where its rules are ours. The library treats lists and ranges as following elapsed
-//! time, and does not cross a gap of more than two hours.
+//! A comparison with a library, as far as both have the same rules. The library treats lists and ranges as following elapsed
+//! time, and cannot cross a gap of more than two hours.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
@@ -26,7 +26,7 @@ fn translated(source: &str) -> String {
     fields.join(" ")
 }
 
-/// A random time, often near a change of the clocks.
+/// A random time, often near a clock change.
 fn moment(random: &mut Random, changes: &[DateTime<Utc>]) -> DateTime<Utc> {
     let seconds = |random: &mut Random, days: u64| {
         TimeDelta::seconds(i64::try_from(random.below(days * 24 * 60 * 60)).unwrap())
@@ -48,7 +48,7 @@ fn a_library_agrees_on_ten_thousand_questions() {
         .build();
     let zones: Vec<(Tz, Vec<DateTime<Utc>>)> = ZONES
         .into_iter()
-        // Its gap is a day.
+        // The gap of this zone is a whole day.
         .filter(|zone| *zone != chrono_tz::Pacific::Apia)
         .map(|zone| (zone, schedules::changes(zone)))
         .collect();

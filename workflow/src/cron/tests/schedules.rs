@@ -1,4 +1,4 @@
-//! Random schedules, zones and the moments at which the clocks of a zone change.
+//! Random schedules, zones, and the clock changes of a zone.
 
 use chrono::{DateTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
@@ -6,8 +6,7 @@ use chrono_tz::Tz;
 use super::at;
 use crate::random::Random;
 
-/// Special zones: changes by half an hour and by two hours, at midnight, four times a year, none at all, and a skipped
-/// day.
+/// Special zones: changes by half an hour or by two hours, at midnight, four times a year, no changes, and a skipped day.
 pub(super) const ZONES: [Tz; 14] = [
     Tz::UTC,
     chrono_tz::Europe::Berlin,
@@ -30,7 +29,7 @@ pub(super) const ZONES: [Tz; 14] = [
 pub(super) enum Time {
     /// Anything.
     Any,
-    /// One minute of one hour, or with `*` or `/`: all programs agree on these when clocks change.
+    /// One minute of one hour, or with `*` or `/`: all programs agree on these at clock changes.
     Agreed,
 }
 

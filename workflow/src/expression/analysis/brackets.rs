@@ -11,8 +11,8 @@ enum Bracket {
     Closing,
 }
 
-/// Extends the range by adjacent brackets whose counterparts are inside. A pair with both brackets outside surrounds
-/// the whole range and does not belong to it.
+/// Extends the range by adjacent brackets whose counterparts are inside. If both brackets of a pair are outside, the pair
+/// surrounds the whole range and does not belong to it.
 pub(super) fn balanced(source: &str, range: Range<usize>) -> Range<usize> {
     let (mut to_open, mut to_close) = (0_usize, 0_usize);
     for (_, bracket) in brackets(source, range.clone()) {
@@ -27,7 +27,7 @@ pub(super) fn balanced(source: &str, range: Range<usize>) -> Range<usize> {
     start..end
 }
 
-/// The place of the outermost of `count` brackets that are open at a place.
+/// The place of the outermost of the `count` brackets that are open at a place.
 fn opened_before(source: &str, place: usize, count: usize) -> Option<usize> {
     let count = count.checked_sub(1)?;
     let mut open = Vec::new();
@@ -40,7 +40,7 @@ fn opened_before(source: &str, place: usize, count: usize) -> Option<usize> {
     open.into_iter().nth_back(count)
 }
 
-/// The place after the last of `count` brackets that close the open ones.
+/// The place after the last of the `count` brackets that close the open brackets.
 fn closed_behind(source: &str, place: usize, mut count: usize) -> Option<usize> {
     if count == 0 {
         return None;
@@ -57,7 +57,7 @@ fn closed_behind(source: &str, place: usize, mut count: usize) -> Option<usize> 
     None
 }
 
-/// The brackets in a range that begins between two words, except those in strings and comments.
+/// The brackets in a range that begins between two words, without brackets in strings and comments.
 fn brackets(source: &str, range: Range<usize>) -> impl Iterator<Item = (usize, Bracket)> {
     let bytes = source.as_bytes();
     let mut next = range.start;
@@ -84,7 +84,7 @@ fn brackets(source: &str, range: Range<usize>) -> impl Iterator<Item = (usize, B
 mod tests {
     use super::balanced;
 
-    /// The range between the two bars, after the extension.
+    /// The range between the two bars, after it was extended.
     fn grown(marked: &str) -> String {
         let [before, part, behind] = marked.split('|').collect::<Vec<_>>()[..] else {
             panic!("{marked} has no two bars");

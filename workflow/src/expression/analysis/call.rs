@@ -13,7 +13,7 @@ use crate::expression::syntax::NEGATION;
 use crate::expression::tree::literal_text;
 use crate::limits::{ARTIFACTS, PATTERN_BYTES, PATTERN_STATES};
 
-/// Bytes that one unit of cost matches against a pattern.
+/// Bytes that are matched against a pattern for one unit of cost.
 const BYTES_PER_UNIT: u64 = 16;
 
 impl Analysis<'_> {
@@ -129,7 +129,7 @@ impl Analysis<'_> {
         }
         match name {
             "not" | "NOT" => Some(NEGATION.to_owned()),
-            // Functions of other services.
+            // Functions of similar languages.
             "success" if offers("ok") => Some("write `ok`".to_owned()),
             "failure" if offers("ok") => {
                 Some("write `!ok`; YAML needs quotes around it: `\"!ok\"`".to_owned())
@@ -139,7 +139,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A pattern must be a literal, because it is compiled now.
+    /// A pattern must be a literal, because it is compiled during the check.
     fn pattern(&mut self, argument: Option<&IdedExpr>, bytes: u64) {
         let Some(argument) = argument else {
             return;
@@ -177,14 +177,14 @@ impl Analysis<'_> {
         }
     }
 
-    /// `has_news` and `processed` are about the successes of another scan.
+    /// `has_news` and `processed` read the successes of another scan.
     fn news(&mut self, method: &str, shapes: &[Shape], arguments: &[&IdedExpr]) {
         if let Some(scan) = self.another_scan(method, shapes, arguments) {
             self.references.news.insert(scan);
         }
     }
 
-    /// The receiver of a method that needs the name of another scan, written out.
+    /// The receiver of a method that needs the literal name of another scan.
     fn another_scan(
         &mut self,
         method: &str,
@@ -227,7 +227,7 @@ impl Analysis<'_> {
         None
     }
 
-    /// `scans.X.has_diff('name')` and `has_news('name')` need an artifact that scan X declares.
+    /// Checks that scan X declares the artifact in `scans.X.has_diff('name')` and `has_news('name')`.
     fn artifact(&mut self, shapes: &[Shape], arguments: &[&IdedExpr]) {
         let (
             [

@@ -13,7 +13,7 @@ use crate::expression::site::Names;
 const NAMESPACES: [&str; 4] = ["scans", "vars", "secrets", "inputs"];
 
 impl Analysis<'_> {
-    /// Whether the subtraction `node` is a name with a `-`. Reports it if so.
+    /// Whether the subtraction `node` is a name with a `-`. Reports such a name.
     pub(super) fn hyphenated(&mut self, node: &IdedExpr) -> bool {
         let Some((operator, _)) = self.positions.offset_for(node.id) else {
             return false;
@@ -26,7 +26,7 @@ impl Analysis<'_> {
     }
 }
 
-/// What is wrong with the name around the `-` at byte `operator`; `None` if it is a real subtraction.
+/// The problem of the name around the `-` at byte `operator`. `None` for a real subtraction.
 pub(in crate::expression) fn fault(source: &str, operator: usize, names: &Names) -> Option<Fault> {
     let (namespace, range) = name_around(source, operator)?;
     let is_inside = range.start < operator
@@ -50,8 +50,7 @@ pub(in crate::expression) fn fault(source: &str, operator: usize, names: &Names)
     Some(Fault::new(range, Code::HyphenatedName, message).hint(hint))
 }
 
-/// The member name around the byte `at`, if it is written without spaces after the dot of a namespace. A `-` counts as
-/// a part of it.
+/// The member name around the byte `at`, if it follows the dot of a namespace without spaces. A `-` counts as a part of the name.
 pub(in crate::expression) fn name_around(
     source: &str,
     at: usize,

@@ -1,4 +1,4 @@
-//! Names and members: which exist, and what kind their values have.
+//! Names and members: which names exist, and the kinds of their values.
 
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ impl Analysis<'_> {
 
     /// `operand.name` or `operand["name"]`.
     pub(super) fn member(&mut self, operand: &Shape, name: &str, range: Range<usize>) -> Shape {
-        // Also if the kind of the operand is unknown.
+        // Record this even if the kind of the operand is unknown.
         self.references.outputs |= name == "outputs";
         match &operand.kind {
             Kind::Vars => {
@@ -150,7 +150,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// `steps.NAME`, of a step that has ended.
+    /// Reads `steps.NAME`, a step that has ended.
     fn step(&mut self, name: &str, range: Range<usize>) -> Shape {
         self.references.steps = true;
         if let Some(steps) = self.names.steps.clone() {

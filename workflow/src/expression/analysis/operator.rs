@@ -1,4 +1,4 @@
-//! Operators: which operands they take, what they yield, what they cost.
+//! Operators: their operands, results and costs.
 
 use cel_interpreter::common::ast::{Expr, IdedExpr, LiteralValue, operators};
 
@@ -12,7 +12,7 @@ use crate::expression::syntax::AS_DOUBLES;
 use crate::expression::tree::literal_text;
 use crate::limits::HISTORY_JOBS;
 
-/// Bytes copied or compared in one unit of cost.
+/// Bytes that are copied or compared for one unit of cost.
 const BYTES_PER_UNIT: u64 = 256;
 
 impl Analysis<'_> {
@@ -205,7 +205,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Any)
     }
 
-    /// A literal position that no history has.
+    /// Reports a literal position that no history can have.
     fn job_position(&mut self, index: &IdedExpr) {
         let Expr::Literal(LiteralValue::Int(position)) = &index.expr else {
             return;
@@ -254,7 +254,7 @@ impl Analysis<'_> {
         Shape::of(Kind::Bool)
     }
 
-    /// Remembers that `node` is the state of a job.
+    /// Records that `node` is the state of a job.
     pub(super) fn note_state(&mut self, node: &IdedExpr, operand: &Shape, member: &str) {
         if member == "state" && matches!(operand.kind, Kind::Job) {
             self.states.push(node.id);

@@ -7,8 +7,8 @@ use cel_interpreter::common::ast::{CallExpr, Expr, IdedExpr, SourceInfo};
 use super::brackets::balanced;
 use crate::expression::tree::children;
 
-/// The bytes of a node and its parts. The library knows the place of an operator, but not where a call ends, and not
-/// the parentheses that group.
+/// The bytes of a node and its parts. The library knows the place of an operator, but not the end of a call and not the grouping
+/// parentheses.
 pub(in crate::expression) fn covered(
     source: &str,
     positions: &SourceInfo,
@@ -48,8 +48,8 @@ pub(in crate::expression) fn covered(
     }
 }
 
-/// Extends the range by the `has` before it, if its first parenthesis belongs to one. The macro's name is not in the
-/// tree.
+/// Extends the range by the `has` before it, if its first parenthesis belongs to a `has`. The tree does not contain the macro's
+/// name.
 fn with_has(source: &str, range: Range<usize>) -> Range<usize> {
     let is_opened = source
         .get(range.clone())

@@ -35,12 +35,12 @@ impl Analysis<'_> {
         self.did_you_mean(name, self.names_here())
     }
 
-    /// Every name that can be written here.
+    /// All names that are available here.
     pub(super) fn known_names(&self) -> Option<String> {
         (!self.names.is_terse).then(|| format!("there are {}", listed(self.names_here())))
     }
 
-    /// A suggestion for an unknown member, or the list of known ones.
+    /// A suggestion for an unknown member, or the list of known members.
     pub(super) fn suggested_member(&self, kind: &Kind, name: &str) -> Option<String> {
         if self.names.is_terse {
             return None;
@@ -50,7 +50,7 @@ impl Analysis<'_> {
             .or_else(|| Some(format!("it has {}", listed(members()))))
     }
 
-    /// A suggestion for a member of a scan. A scan has functions and no members: either the parentheses are missing, or the
+    /// A suggestion for a member of a scan. A scan has functions but no members: either the parentheses are missing, or the
     /// newest job is meant.
     pub(super) fn suggested_for_scan(&self, name: &str) -> Option<String> {
         if SCAN_FUNCTIONS.contains(&name) {
@@ -69,7 +69,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// A word without quotes that is compared with a string is probably a string.
+    /// An unquoted word that is compared with a string is probably meant as a string.
     pub(super) fn hint_at_quotes(&mut self, node: &IdedExpr, other: &Kind) {
         let Expr::Ident(name) = &node.expr else {
             return;
@@ -88,7 +88,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// With the member that was written, `vars.X` for `var.X` is suggested as a whole.
+    /// Suggests the whole `vars.X` for `var.X`, with the written member.
     pub(super) fn hint_at_member(&mut self, node: &IdedExpr, member: &str) {
         let Expr::Ident(name) = &node.expr else {
             return;

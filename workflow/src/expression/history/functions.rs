@@ -50,7 +50,7 @@ fn receiver<'a, 'v>(
         .ok_or_else(|| ExecutionError::function_error(method, "not a scan"))
 }
 
-/// The artifact that a method is asked about.
+/// The artifact that is the argument of a method.
 fn artifact<'a>(arguments: &'a [CowVal<'_, '_>]) -> Option<&'a str> {
     let name = arguments.get(1)?.downcast_ref::<CelString<'_>>();
     name.map(CelString::inner)

@@ -1,4 +1,4 @@
-//! The engine: its threads, its stack, and texts that nobody checked.
+//! Tests the engine: its threads, its stack, and unchecked texts.
 
 use super::{context, evaluate};
 use crate::diagnostic::Code;
@@ -14,7 +14,7 @@ fn the_deepest_accepted_expression_is_evaluated() {
     assert_eq!(evaluate(&both), Ok(Value::Bool(true)));
 }
 
-/// These are evaluated on the callers' threads, which have at least twice as much stack.
+/// These expressions are evaluated on the callers' threads, which have at least twice as much stack.
 #[test]
 fn the_deepest_shallow_expressions_need_little_stack() {
     let sources = [
@@ -69,7 +69,7 @@ fn an_evaluation_does_not_wait_for_files_that_are_parsed() {
     assert!(!deep.is_shallow());
     let sandbox = Sandbox::new(1).unwrap();
     let (go, wait) = std::sync::mpsc::channel::<()>();
-    // It ends only if the evaluation waits for the parser.
+    // The test ends only if the evaluation does not have to wait for the parser.
     let patience = std::time::Duration::from_secs(60);
     std::thread::scope(|scope| {
         let long = scope.spawn({

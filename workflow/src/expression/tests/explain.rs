@@ -1,4 +1,4 @@
-//! Explanations agree with the evaluation of the whole.
+//! Explanations must agree with the evaluation of the whole expression.
 
 use super::context;
 use crate::expression::{Explanation, Expression, Operand, Sandbox, Site};

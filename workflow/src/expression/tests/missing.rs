@@ -31,7 +31,7 @@ fn a_missing_name_is_reported_with_a_suggestion() {
             "scans.hosts[0].artifacts[vars.TARGET].size",
             "`artifacts.example.org`",
         ),
-        // It is not known which of the two lacks it.
+        // It is unknown which of the two objects lacks the key.
         ("{'a': 7}['b'] == scans.hosts[0].artifacts['b'].size", "`b`"),
         (
             "{'a': 7}[vars.TARGET] == scans.hosts[0].artifacts['example.org'].size",
@@ -42,7 +42,7 @@ fn a_missing_name_is_reported_with_a_suggestion() {
             "vars.A == scans.hosts[0].artifacts['vars.A'].checksum",
             "`vars.A`",
         ),
-        // `has` is not an error for a missing name.
+        // A missing name in `has` is not an error.
         (
             "has(vars.zzz) || scans.hosts[0].artifacts.zzz.size > 0",
             "`artifacts.zzz`",

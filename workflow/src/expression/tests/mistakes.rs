@@ -9,7 +9,7 @@ use crate::expression::error::Fault;
 use crate::expression::site::{Names, Site};
 use crate::expression::syntax::AS_DOUBLES;
 
-/// The only fault of an expression within a workflow that has two scans and an input.
+/// The only fault of an expression within a workflow with two scans and an input.
 fn fault(source: &str, site: Site) -> Fault {
     let scans = ["fetch", "my_scan"].map(|name| (name.to_owned(), BTreeSet::new()));
     let names = Names {
@@ -24,7 +24,7 @@ fn fault(source: &str, site: Site) -> Fault {
     faults.into_iter().next().unwrap()
 }
 
-/// The offending part of an expression, with message and hint.
+/// The faulty part of an expression, with message and hint.
 fn fault_of(source: &str) -> (Code, &str, String, String) {
     let fault = fault(source, Site::Question);
     let place = source.get(fault.range).unwrap();
@@ -50,7 +50,7 @@ fn a_choice_without_its_second_branch_is_reported_where_it_ends() {
     );
     let fault = fault("true ? ok", Site::Question);
     assert_eq!(fault.range, 9..9);
-    // The `:` exists, but something before it is missing.
+    // The `:` exists, but a part before it is missing.
     for source in ["ok ? 1 + : 2", "ok ? : 1", "ok ? 'x' == : ok"] {
         let (_, place, message, _) = fault_of(source);
         assert_eq!((place, &*message), (":", "unexpected `:`"), "{source}");

@@ -12,7 +12,7 @@ fn digests(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(owned).collect()
 }
 
-/// A context in which `hosts` has this newest success, and the scan that asks has processed that.
+/// A context in which `hosts` has this newest success, and the asking scan has processed `processed`.
 fn with(newest: &[(&str, &str)], processed: Option<&[(&str, &str)]>) -> Context {
     let mut context = context();
     let hosts = context.scans.get_mut("hosts").unwrap();

@@ -1,9 +1,9 @@
-//! A problem inside an expression points at the very characters, wherever and however the expression is written.
+//! A problem inside an expression points at the exact characters, for every place and spelling of the expression.
 
 use super::problems;
 use crate::position::Lines;
 
-/// The characters of the file that the file's one problem is about.
+/// The characters of the file's only problem.
 fn pointed_at(text: &str) -> String {
     let found = problems(text);
     let [problem] = found.as_slice() else {
@@ -15,7 +15,7 @@ fn pointed_at(text: &str) -> String {
     text.get(start..end).unwrap().to_owned()
 }
 
-/// A file in which each place of an expression in turn has `value`, as a whole YAML value.
+/// Files that each have `value` (a whole YAML value) at one of the places where an expression may stand.
 fn files(value: &str, template: &str) -> Vec<String> {
     let indented =
         |text: &str, spaces: usize| text.replace('\n', &format!("\n{}", " ".repeat(spaces)));

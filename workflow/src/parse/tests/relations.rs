@@ -54,7 +54,7 @@ fn a_scan_that_reads_only_itself_is_an_error() {
     }
 }
 
-/// Two scans, of which `b` has this expression.
+/// Two scans. `b` has this expression.
 fn trigger(expr: &str) -> Vec<Code> {
     let expr = format!("expr: \"{expr}\"");
     let found = reported(&[("a", "dispatch: {}"), ("b", &expr)]);
@@ -174,7 +174,7 @@ fn scans_that_start_each_other_for_ever_are_reported_if_something_starts_them() 
     assert_eq!(reported(&[("a", &ended), ("b", &a)]), []);
 }
 
-/// `changes` reads news. A cycle with it would repeat only while there are some.
+/// `changes` reads news. A cycle with it would repeat only while there is news.
 #[test]
 fn the_example_with_has_news_is_not_an_endless_cycle() {
     let example =

@@ -1,4 +1,4 @@
-//! Problems between the parts of a scan, also in files that have other errors.
+//! Problems between the parts of a scan, even in files with other errors.
 
 use super::problems;
 use crate::diagnostic::{Code, Severity};
@@ -6,7 +6,7 @@ use crate::limits::{DIAGNOSTICS, EXPRESSION_BYTES, FILE_EXPRESSION_BYTES};
 
 const STEPS: &str = "    steps:\n      - run: ls\n";
 
-/// The one problem of a scan with these lines.
+/// The only problem of a scan with these lines.
 fn codes(lines: &str) -> Vec<(Code, Severity)> {
     let text = format!(
         "env: {{ ALL: x }}\nscans:\n  a:\n    on: {{ dispatch: {{ inputs: {{ t: {{}}, f: {{ type: bool }} }} }} }}\n{lines}"
@@ -31,7 +31,7 @@ fn an_input_that_nothing_reads_is_a_warning() {
     }
 }
 
-/// An artifact of `out.txt` with the given rest, and the scan's steps.
+/// An artifact of `out.txt` with these further members, and the scan's steps.
 fn artifact(rest: &str, steps: &[&str]) -> Vec<(Code, Severity)> {
     let steps: String = steps
         .iter()
@@ -65,7 +65,7 @@ fn an_artifact_needs_the_condition_of_the_step_that_makes_it() {
 fn an_artifact_condition_that_may_be_right_is_not_reported() {
     let made = "run: probe > out.txt, if: inputs.f";
     for (rest, steps) in [
-        // The same, or stricter.
+        // The same condition, or a stricter condition.
         (", if: inputs.f", &["run: make, if: inputs.f"][..]),
         (
             ", if: inputs.t == '' && inputs.f",
@@ -79,7 +79,7 @@ fn an_artifact_condition_that_may_be_right_is_not_reported() {
         // A step that always runs.
         ("", &["run: make, if: always"]),
         ("", &["run: make, if: ok"]),
-        // It is not known whether it is the only one.
+        // It is unknown whether the step is the only producer.
         ("", &["run: make", "run: cat out.txt, if: inputs.f"]),
         ("", &["run: make -o out.txt", made]),
         ("", &["run: make", "run: touch a b, if: inputs.f"]),
@@ -103,8 +103,7 @@ fn warnings_with_errors(text: &str) -> Vec<Code> {
     warnings.map(|one| one.code).collect()
 }
 
-/// A file with one warning of each kind, where `lines` are added to the end of the scan with the warnings and `more` is
-/// another scan.
+/// A file with one warning of each kind. `lines` are added to the end of the scan with the warnings, and `more` is another scan.
 fn with_warnings(lines: &str, more: &str) -> String {
     format!(
         "scans:
@@ -140,7 +139,7 @@ fn warnings_are_reported_together_with_unrelated_errors() {
         ("    timeout: 9h\n", ""),
         ("    retry: { attempts: 99 }\n", ""),
         ("    runs_on: [a, a]\n", ""),
-        // In another one.
+        // In another scan.
         ("", "  b:\n    on: { cron: nope }\n    steps: [ run: ls ]\n"),
         ("", "  b:\n    on: { dispatch: {} }\n    step: []\n"),
         (
@@ -199,7 +198,7 @@ fn an_input_is_not_called_unused_where_an_error_hides_what_may_read_it() {
     }
 }
 
-/// Only the first excess is reported, and nothing after it is read.
+/// Only the first excess is reported, and later expressions are not read.
 #[test]
 fn an_input_is_not_called_unused_where_the_file_has_too_many_expressions() {
     let long = format!("'{}' == vars.A", "x".repeat(EXPRESSION_BYTES - 20));
@@ -228,7 +227,7 @@ fn a_long_expression_is_not_reported_as_a_fault_of_the_file() {
     assert_eq!(codes, [Code::ExpressionTooLarge, Code::UnknownName]);
 }
 
-/// Its type is unknown, so its uses are not checked.
+/// The type of the input is unknown, so its uses are not checked.
 #[test]
 fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
     for inputs in [
@@ -246,7 +245,7 @@ fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
         let expected = [Code::UnknownKey, Code::DuplicateKey];
         assert!(expected.contains(&only.code), "{only:?}");
     }
-    // It is not reported as missing if the key above it is misspelled.
+    // The input is not reported as missing if the key above it is misspelled.
     for on in [
         "dispatch: { input: { x: {} } }",
         "dispach: { inputs: { x: {} } }",
@@ -260,7 +259,7 @@ fn an_input_whose_declaration_is_wrong_is_neither_text_nor_bool() {
     }
 }
 
-/// A step that could not be read may make the file, and a repeated name belongs to another artifact.
+/// An unread step may make the file, and a repeated name belongs to another artifact.
 #[test]
 fn an_artifact_is_not_compared_with_steps_that_could_not_be_read() {
     for lines in [

@@ -3,7 +3,7 @@ use crate::position::Span;
 use crate::report::Report;
 use crate::yaml::{Content, Entry, Node, build};
 
-/// The value of the first key, wherever the file has one.
+/// The value of the first key, at its place in the file.
 fn first_value(text: &str, look: impl FnOnce(&Node)) {
     let mut report = Report::new("file.yaml", text);
     let root = build(text, &mut report).unwrap();

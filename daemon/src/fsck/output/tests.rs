@@ -115,8 +115,7 @@ fn findings_of_a_state_in_use() {
         text,
         "error  workflows/w/scans/s/head.json: its checksum does not fit its content [record_checksum]; bring the file \
          back from a backup, or let `everscand fsck --repair` put it aside\n\
-         warning  tokens: others than its owner may use it: its mode is 0755 [mode]; `everscand fsck --repair` puts it \
-         right\n\
+         warning  tokens: others than its owner may use it: its mode is 0755 [mode]; `everscand fsck --repair` corrects it\n\
          note  tmp/object-1: a write never ended [leftover]; `everscand fsck --repair` puts it aside\n\
          checked 12 files with 3456 bytes: 10 records, 3 jobs; the last commit is 9\n\
          the state is in use by process 77 on moon\n\

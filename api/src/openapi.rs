@@ -184,7 +184,9 @@ fn in_path(access: Access, name: &str) -> &'static str {
         ("project", _) => "The project: its name or id.",
         ("source", _) => "The name of the source.",
         ("secret", Access::Link(_)) => "The secret of the link.",
-        ("artifact", _) => "The artifact: its id or name.",
+        ("artifact", _) => {
+            "The artifact: its id or name; a name may lack its `.zip` if no artifact has the shorter name."
+        }
         ("token" | "runner", _) => "Its id, or its name if no other has it.",
         ("path", _) => "The path of the blob. Its slashes stay as they are.",
         ("link", _) => "The id of the link.",

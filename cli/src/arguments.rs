@@ -1,10 +1,12 @@
 //! The command line. A flag wins over the environment. Every long flag has an environment variable.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, FromArgMatches, Parser};
+use clap::{ArgMatches, FromArgMatches, Parser, ValueEnum};
+use client::settings::is_typed;
 use client::{Secret, settings};
 
 use crate::commands::Command;
@@ -13,10 +15,12 @@ use crate::exit;
 use crate::format::Format;
 
 const TOKEN: &str = "SERVICE_TOKEN";
+const OUTPUT: &str = "SERVICE_OUTPUT";
 
 pub(crate) struct Arguments {
     pub(crate) command: Command,
     pub(crate) output: Format,
+    pub(crate) output_file: Option<PathBuf>,
     pub(crate) connection: Connection,
 }
 
@@ -74,13 +78,30 @@ struct CommandLine {
 
 impl Arguments {
     pub(crate) fn parse_from(args: impl IntoIterator<Item = OsString>) -> ParsedArguments {
-        let command = settings::command_line::<CommandLine>();
-        let parsed = command.try_get_matches_from(args).and_then(|matches| {
+        let mut command = settings::command_line::<CommandLine>();
+        let output_file = std::env::var_os(OUTPUT).filter(|value| !is_form(value));
+        if output_file.is_some() {
+            command = command.mut_arg("output", |output| output.env(Resettable::Reset));
+        }
+        let parsed = command.try_get_matches_from_mut(args).and_then(|matches| {
             let line = CommandLine::from_arg_matches(&matches)?;
-            Ok((matches, line))
+            match &output_file {
+                Some(file)
+                    if !is_typed(&matches, "output") && !has_output_file(&command, &matches) =>
+                {
+                    let text = format!(
+                        "{OUTPUT} is {file:?}, and this command writes no file: set it to table, text, json or yaml\n"
+                    );
+                    Err(clap::Error::raw(ErrorKind::InvalidValue, text))
+                }
+                _ => Ok((matches, line)),
+            }
         });
         match parsed {
-            Ok((matches, line)) => ParsedArguments::Run(Box::new(Self::from_line(&matches, line))),
+            Ok((matches, line)) => {
+                let arguments = Self::from_line(&matches, line, output_file.map(PathBuf::from));
+                ParsedArguments::Run(Box::new(arguments))
+            }
             Err(error) => ParsedArguments::Message {
                 requested: matches!(
                     error.kind(),
@@ -91,9 +112,9 @@ impl Arguments {
         }
     }
 
-    fn from_line(matches: &ArgMatches, line: CommandLine) -> Self {
+    fn from_line(matches: &ArgMatches, line: CommandLine, output_file: Option<PathBuf>) -> Self {
         let given = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        let flagged = settings::is_typed(matches, "token_file");
+        let flagged = is_typed(matches, "token_file");
         let token = match (line.token_file, given) {
             (Some(path), _) if flagged => TokenSource::File(path),
             (_, Some(token)) => TokenSource::Given(Secret::new(token.trim())),
@@ -103,6 +124,7 @@ impl Arguments {
         Self {
             command: line.command,
             output: line.output,
+            output_file,
             connection: Connection {
                 url: line.url,
                 token,
@@ -110,6 +132,24 @@ impl Arguments {
             },
         }
     }
+}
+
+/// Whether the value of `SERVICE_OUTPUT` is a form, or absent. Anything else is a file.
+fn is_form(value: &OsStr) -> bool {
+    let text = value.to_str();
+    text.is_some_and(|text| text.is_empty() || Format::from_str(text, false).is_ok())
+}
+
+/// Whether the command on the command line writes a file.
+fn has_output_file(mut command: &clap::Command, mut matches: &ArgMatches) -> bool {
+    while let Some((name, inner)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name) else {
+            return false;
+        };
+        (command, matches) = (found, inner);
+    }
+    let mut arguments = command.get_arguments();
+    arguments.any(|argument| argument.get_id() == "output_file")
 }
 
 #[cfg(test)]
@@ -142,11 +182,21 @@ mod tests {
                 if matches!(long, "help" | "version") {
                     continue;
                 }
-                let expected = format!("SERVICE_{}", long.to_uppercase().replace('-', "_"));
+                let expected = settings::variable(long);
                 let found = argument.get_env().and_then(|name| name.to_str());
                 assert_eq!(found, Some(expected.as_str()), "{}", command.get_name());
             }
         });
+    }
+
+    #[test]
+    fn a_value_of_the_variable_is_a_form_or_a_file() {
+        for form in ["", "text", "table", "json", "yaml"] {
+            assert!(is_form(OsStr::new(form)), "{form}");
+        }
+        for file in ["-", "out.zip", "json.zip", "JSON"] {
+            assert!(!is_form(OsStr::new(file)), "{file}");
+        }
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub(crate) enum Error {
     TooMuchUnpacked { artifact: String, limit: u64 },
     #[error("the lines of {artifact} cannot be compared: {why}")]
     NotCompared { artifact: String, why: String },
+    #[error("job {job} has no artifacts to download")]
+    NoArtifacts { job: Uuid },
     #[error("{artifact} has no file {file:?}")]
     NoFile { artifact: String, file: String },
     /// No expression of the job's scan calls `has_news()`, so its context has no data about news.
@@ -179,6 +181,7 @@ impl Error {
             | Self::NotUnpacked { .. }
             | Self::TooMuchUnpacked { .. }
             | Self::NotCompared { .. }
+            | Self::NoArtifacts { .. }
             | Self::NoFile { .. }
             | Self::StrangeContext { .. } => Exit::Failed,
         }
@@ -199,7 +202,7 @@ impl Error {
             }
             Self::Damaged { .. } => Some("no file was written; download it again".to_owned()),
             Self::NotUnpacked { .. } => {
-                Some("take the zip as it is, with --output-file".to_owned())
+                Some("take the zip as it is, with `everscan job artifact download --output-file`".to_owned())
             }
             Self::TooMuchUnpacked { .. } => Some(
                 "allow more with --max-size, or take the zip as it is, with --output-file".to_owned(),
@@ -207,6 +210,9 @@ impl Error {
             Self::NotCompared { .. } => Some(
                 "download both with `everscan job artifact download`, and compare them with another program".to_owned(),
             ),
+            Self::NoArtifacts { job } => Some(format!(
+                "`everscan job show {job}` says how it ended, and what became of its artifacts"
+            )),
             Self::NoFile { .. } => {
                 Some("`everscan job artifact files` lists what is in an artifact".to_owned())
             }

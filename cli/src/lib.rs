@@ -90,11 +90,13 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
     let Arguments {
         command,
         output,
+        output_file,
         connection,
     } = arguments;
     let mut session = Session {
         terminal,
         format: output,
+        output_file,
         connection,
     };
     runtime.block_on(async {

@@ -1,5 +1,7 @@
 //! The context of every command.
 
+use std::path::PathBuf;
+
 use client::Client;
 use serde::Serialize;
 use uuid::Uuid;
@@ -14,6 +16,8 @@ use crate::terminal::Terminal;
 pub(crate) struct Session<'a> {
     pub(crate) terminal: &'a mut Terminal,
     pub(crate) format: Format,
+    /// The file of a command with --output-file, as `SERVICE_OUTPUT` may name it.
+    pub(crate) output_file: Option<PathBuf>,
     pub(crate) connection: Connection,
 }
 

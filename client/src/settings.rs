@@ -1,5 +1,7 @@
 //! How all programs that talk to a daemon read their environment.
 
+use std::ffi::OsStr;
+
 use clap::builder::{BoolishValueParser, Resettable};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
@@ -20,6 +22,7 @@ fn forgiving(command: Command) -> Command {
 }
 
 fn argument(argument: Arg) -> Arg {
+    let argument = by_alias(argument);
     let given = argument.get_env().and_then(std::env::var_os);
     let argument = match argument.get_action() {
         ArgAction::SetTrue => argument.value_parser(BoolishValueParser::new()),
@@ -31,4 +34,24 @@ fn argument(argument: Arg) -> Arg {
         Some(_) => argument.hide_env_values(true).required(false),
         None => argument.hide_env_values(true),
     }
+}
+
+/// Reads a flag from the variable of an alias if its own has no value.
+fn by_alias(argument: Arg) -> Arg {
+    let is_set = |name: &OsStr| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if argument.get_env().is_none_or(is_set) {
+        return argument;
+    }
+    let aliases = argument.get_all_aliases().unwrap_or_default();
+    let mut names = aliases.iter().map(|alias| variable(alias));
+    match names.find(|name| is_set(name.as_ref())) {
+        // It lives as long as the command line, of which a program has one.
+        Some(name) => argument.env(&*name.leak()),
+        None => argument,
+    }
+}
+
+/// The variable of a long flag.
+pub fn variable(flag: &str) -> String {
+    format!("SERVICE_{}", flag.to_uppercase().replace('-', "_"))
 }

@@ -11,9 +11,19 @@ scans:
     on: {dispatch: {}}
     steps:
       - run: |
-          everscan blob download --src input/names.txt
+          everscan blob download -s input/names.txt
           sort names.txt > sorted.txt
-          everscan blob upload --src sorted.txt --dst results/
+          everscan blob upload -s sorted.txt -d results/
+          everscan scan dispatch -s next --input-bool fast=true
+    artifacts:
+      - {name: sorted.zip, paths: [sorted.txt]}
+  next:
+    on: {dispatch: {inputs: {fast: {type: bool}}}}
+    env: {FAST: "${{ inputs.fast }}"}
+    steps:
+      - run: |
+          test "$FAST" = true
+          ! everscan scan dispatch
 "#;
 
 fn refused(output: &Output, code: i32, words: &str) {
@@ -38,7 +48,9 @@ fn jobs_and_people_share_files() {
     world.push(&[("files.yaml", Some(WORKFLOW))]);
     world.start_daemon();
     world.sync();
-    let create = ["token", "create", "--name", "steps", "--scope", "blob"];
+    let create = [
+        "token", "create", "--name", "steps", "--scope", "blob", "--scope", "dispatch",
+    ];
     let token = world.everscan(&create);
     world.start_runner_with(1, &[("SERVICE_TOKEN", token.trim())]);
     std::fs::write(world.path("names.txt"), "b\na\n").unwrap();
@@ -48,6 +60,25 @@ fn jobs_and_people_share_files() {
         &["scan", "dispatch", "files", "keep", "--follow"],
     );
     assert!(run.status.success(), "{run:?}");
+    // The step has dispatched another scan of its workflow.
+    let next = String::from_utf8(run.stdout).unwrap();
+    world.everscan(&["job", "wait", next.lines().last().unwrap()]);
+    let keep = world.json(&["scan", "jobs", "files", "keep"]);
+    let keep = keep["items"][0]["id"].as_str().unwrap();
+    world.everscan(&["job", "download", "-j", keep, "-o", "."]);
+    let artifact = std::fs::read(world.path("sorted.zip")).unwrap();
+    world.everscan(&[
+        "job",
+        "artifact",
+        "download",
+        "-j",
+        keep,
+        "-a",
+        "sorted",
+        "-o",
+        "again.zip",
+    ]);
+    assert_eq!(std::fs::read(world.path("again.zip")).unwrap(), artifact);
     assert_eq!(
         world.everscan(&["blob", "cat", "results/sorted.txt"]),
         "a\nb\n"

@@ -47,6 +47,7 @@ pub(crate) async fn download(user: &Visible, request: &Request) -> Result<Respon
     content.answer(user, request, stored)
 }
 
+/// The artifact with this id or name. A name may lack its `.zip` if no other artifact has the shorter name.
 pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failure> {
     let artifacts = job
         .state
@@ -56,7 +57,10 @@ pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failu
     let by_id = artifacts
         .iter()
         .find(|artifact| artifact.id.to_string() == wanted);
-    let found = by_id.or_else(|| artifacts.iter().find(|artifact| artifact.name == wanted));
+    let by_name = |name: &str| artifacts.iter().find(|artifact| artifact.name == name);
+    let found = by_id
+        .or_else(|| by_name(wanted))
+        .or_else(|| by_name(&format!("{wanted}.zip")));
     found.ok_or_else(|| {
         let names: Vec<&str> = artifacts
             .iter()

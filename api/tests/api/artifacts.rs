@@ -7,7 +7,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::client::{Answer, Call, Raw};
-use crate::service::{Claimed, Service, both_steps, text};
+use crate::service::{Claimed, PLAIN, Service, both_steps, text};
 
 /// The number of temporary files, after the files of finished uploads were moved.
 pub(crate) async fn unfinished(service: &Service) -> usize {
@@ -56,6 +56,34 @@ async fn an_artifact_is_found_by_name_and_by_id_while_the_job_runs_and_afterward
     let answer = service.get(&worker.path("artifacts/more")).await;
     let problem = answer.problem(404, "not_found");
     assert_eq!(problem["hint"], "there are: out");
+}
+
+#[tokio::test]
+async fn the_end_of_a_name_may_be_left_out_if_no_other_artifact_is_called_so() {
+    let service = Service::start().await;
+    let artifacts =
+        "artifacts: [ { name: out, paths: [a] }, { name: out.zip, paths: [b] } ], steps:";
+    let file = PLAIN.replace("steps:", artifacts);
+    service.push(&[("workflows/pipeline.yaml", &file)]).await;
+    service.dispatch("only").await;
+    let runner = service.register("one", &[], 1).await;
+    let worker = service.claim(&runner, &[]).await;
+    let path = worker.path("artifacts/out");
+    worker
+        .upload("out.zip", b"long")
+        .send(service.address)
+        .await
+        .expect(200);
+    let found = service.get(&path).await;
+    assert_eq!((found.status, found.text()), (200, "long"));
+    worker
+        .upload("out", b"short")
+        .send(service.address)
+        .await
+        .expect(200);
+    assert_eq!(service.get(&path).await.text(), "short");
+    let longer = service.get(&worker.path("artifacts/out.zip")).await;
+    assert_eq!(longer.text(), "long");
 }
 
 #[tokio::test]

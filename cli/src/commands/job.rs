@@ -1,4 +1,5 @@
 mod artifact;
+mod download;
 mod list;
 mod logs;
 mod rerun;
@@ -43,6 +44,10 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "JOB", value_parser = job_name)]
         jobs: Vec<JobName>,
     },
+    /// Fetch the only artifact of a job, or a zip of all
+    ///
+    /// In a zip of all, each artifact has a folder.
+    Download(download::Download),
     /// List jobs, newest first
     List(list::List),
     /// Print the log of a job
@@ -93,6 +98,7 @@ impl Command {
                 }
                 Ok(Exit::Succeeded)
             }
+            Self::Download(command) => command.run(session).await,
             Self::List(command) => command.run(session).await,
             Self::Logs(command) => command.run(session).await,
             Self::Rerun(command) => command.run(session).await,

@@ -3,6 +3,7 @@ mod jobs;
 mod ledger;
 mod list;
 mod next;
+mod target;
 mod why;
 
 use clap::Subcommand;

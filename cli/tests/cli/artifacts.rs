@@ -20,7 +20,7 @@ fn download(folder: &Path, url: &str, more: &str) -> Run {
     finished(output)
 }
 
-fn files(folder: &Path) -> Vec<String> {
+pub(crate) fn files(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -10,6 +10,7 @@ mod artifacts;
 mod everscan;
 mod failures;
 mod fixtures;
+mod forms;
 mod help;
 mod jobs;
 mod language;

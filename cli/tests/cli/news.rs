@@ -23,6 +23,7 @@ fn daemon(hosts: Value, newest: &str, processed: Reply) -> Server {
     let newest = zip(&[("hosts.txt", newest), ("notes.txt", "a note\n")]);
     Server::answering(move |line| {
         let job = |number| format!("GET /v0/jobs/{}", id(number));
+        let line = line.trim_end_matches(".zip");
         let artifact = |number| format!("{}/artifacts/hosts", job(number));
         if line == format!("{}/context", job(1)) {
             Reply::json(&json!({
@@ -61,6 +62,16 @@ fn news_are_the_lines_that_were_not_processed() {
     assert_eq!((output.code, output.stdout.as_str()), (3, "c\nd\n"));
     let output = news(&server, "--file notes.txt --exit-code");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+    // The end of a name may be left out.
+    let named = |hosts: Value| {
+        serde_json::from_str(
+            &hosts
+                .to_string()
+                .replace(r#""hosts":""#, r#""hosts.zip":""#),
+        )
+    };
+    let server = daemon(named(hosts()).unwrap(), "c\nb\nd\n", older());
+    assert_eq!(news(&server, "").stdout, "c\nd\n");
     // Removed lines are not news.
     let output = news(&daemon(hosts(), "b\n", older()), "--exit-code");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));

@@ -23,10 +23,10 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 pub(crate) struct Upload {
     /// File to store, - for standard input
-    #[arg(long, env = "SERVICE_SRC", value_name = "FILE")]
+    #[arg(long, short, env = "SERVICE_SRC", value_name = "FILE")]
     src: PathBuf,
     /// Path of the blob; the name of the file when left out, and in this folder if it ends with a slash
-    #[arg(long, env = "SERVICE_DST", value_name = "PATH")]
+    #[arg(long, short, env = "SERVICE_DST", value_name = "PATH")]
     dst: Option<String>,
     /// Remove the blob after this time, as in 1h or 30d
     #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION")]
@@ -135,10 +135,10 @@ pub(super) fn digest(file: &mut File) -> io::Result<(u64, String)> {
 #[derive(Debug, Args)]
 pub(crate) struct Download {
     /// Path of the blob
-    #[arg(long, env = "SERVICE_SRC", value_name = "PATH")]
+    #[arg(long, short, env = "SERVICE_SRC", value_name = "PATH")]
     src: String,
     /// File to write, - for standard output; the name of the blob in this folder when left out
-    #[arg(long, env = "SERVICE_DST", value_name = "FILE")]
+    #[arg(long, short, env = "SERVICE_DST", value_name = "FILE")]
     dst: Option<PathBuf>,
     #[command(flatten)]
     place: Place,

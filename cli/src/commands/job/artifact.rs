@@ -1,10 +1,10 @@
-mod download;
+pub(super) mod download;
 mod files;
-mod lines;
+pub(super) mod lines;
 mod news;
 mod unpack;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use wire::Page;
 
 use super::show;
@@ -21,9 +21,8 @@ pub(crate) enum Command {
     Delete {
         #[command(flatten)]
         job: SelectedJob,
-        /// Name or id of the artifact
-        #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
-        artifact: String,
+        #[command(flatten)]
+        artifact: ArtifactOption,
     },
     /// Compare the files of an artifact with those of another job's artifact of the same name
     ///
@@ -51,10 +50,26 @@ pub(crate) enum Command {
     News(news::News),
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ArtifactOption {
+    /// Name or id of the artifact; NAME also finds NAME.zip
+    #[arg(
+        long,
+        short,
+        visible_alias = "artifact-name",
+        env = "SERVICE_ARTIFACT",
+        value_name = "NAME"
+    )]
+    artifact: String,
+}
+
 impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         match self {
-            Self::Delete { job, artifact } => {
+            Self::Delete {
+                job,
+                artifact: ArtifactOption { artifact },
+            } => {
                 let (client, id) = session.client_and_job(&job).await?;
                 client.delete_artifact(id, &artifact).await?;
                 session.report(&format!("artifact {artifact} is deleted"));

@@ -5,9 +5,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use client::Download as Transfer;
+use client::{Client, Download as Transfer};
 use tempfile::NamedTempFile;
+use uuid::Uuid;
 
+use super::ArtifactOption;
 use super::unpack::{make_folder, most_bytes, unpack};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -21,10 +23,9 @@ use crate::terminal::Terminal;
 pub(crate) struct Download {
     #[command(flatten)]
     job: SelectedJob,
-    /// Name or id of the artifact
-    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
-    artifact: String,
-    /// File to write, - for standard output; NAME.zip in this folder when left out
+    #[command(flatten)]
+    artifact: ArtifactOption,
+    /// File to write, or a folder for NAME.zip; - for standard output; NAME.zip in this folder when left out
     #[arg(long, short, env = "SERVICE_OUTPUT_FILE", value_name = "PATH")]
     output_file: Option<PathBuf>,
     /// Unpack it into this folder instead; a missing folder is made, and existing files are replaced
@@ -45,57 +46,82 @@ pub(crate) struct Download {
     max_size: Option<u64>,
 }
 
-enum Destination {
-    Stdout,
-    File(PathBuf),
-    Folder(PathBuf),
-}
-
 impl Download {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         self.job.name()?;
-        let artifact = &self.artifact;
-        let destination = match (self.output_file, self.unpack) {
-            (Some(path), _) if path == Path::new("-") => Destination::Stdout,
-            (Some(path), _) => Destination::File(path),
-            (None, Some(folder)) => Destination::Folder(folder),
-            (None, None) => Destination::File(default_path(artifact)?),
+        let artifact = &self.artifact.artifact;
+        let Some(folder) = self.unpack else {
+            let destination = Destination::choose(self.output_file, artifact, session)?;
+            let (client, id) = session.client_and_job(&self.job).await?;
+            return fetch(session, &client, id, artifact, destination).await;
         };
-        if matches!(destination, Destination::Stdout) && session.terminal.is_data_watched() {
-            return Err(Error::Usage {
-                what: "a zip file is nothing for a terminal".to_owned(),
-                hint: "name a file, or let a program read it: -o - | bsdtar -x",
-            });
-        }
         let (client, id) = session.client_and_job(&self.job).await?;
         let mut transfer = client.download_artifact(id, artifact).await?;
-        match destination {
-            Destination::Stdout => {
-                let write = |terminal: &mut Terminal, piece: &[u8]| terminal.bytes(piece);
-                receive(session, &mut transfer, artifact, write).await?;
-            }
-            Destination::File(path) => {
-                let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
-                file.persist(&path).map_err(|error| Error::Write {
-                    path: path.clone(),
-                    source: error.error,
-                })?;
-                let message = format!("{} ({})", path.display(), bytes(size));
-                session.report(&message);
-            }
-            Destination::Folder(folder) => {
-                make_folder(&folder).map_err(Error::writing(&folder))?;
-                let path = folder.join(artifact);
-                let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
-                let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
-                let files = unpack(file.as_file(), artifact, &folder, limit)?;
-                let s = if files == 1 { "" } else { "s" };
-                let message = format!("{} ({files} file{s})", folder.display());
-                session.report(&message);
-            }
-        }
+        make_folder(&folder).map_err(Error::writing(&folder))?;
+        let path = folder.join(artifact);
+        let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
+        let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
+        let files = unpack(file.as_file(), artifact, &folder, limit)?;
+        let s = if files == 1 { "" } else { "s" };
+        let message = format!("{} ({files} file{s})", folder.display());
+        session.report(&message);
         Ok(Exit::Succeeded)
     }
+}
+
+/// Where a zip file goes.
+pub(crate) enum Destination {
+    Stdout,
+    File(PathBuf),
+}
+
+impl Destination {
+    /// What the flag or `SERVICE_OUTPUT` names, else NAME.zip in this folder.
+    pub(crate) fn choose(
+        flag: Option<PathBuf>,
+        name: &str,
+        session: &mut Session<'_>,
+    ) -> Result<Self, Error> {
+        let path = match flag.or_else(|| session.output_file.take()) {
+            Some(path) if path == Path::new("-") => {
+                if session.terminal.is_data_watched() {
+                    return Err(Error::Usage {
+                        what: "a zip file is nothing for a terminal".to_owned(),
+                        hint: "name a file, or let a program read it: -o - | bsdtar -x",
+                    });
+                }
+                return Ok(Self::Stdout);
+            }
+            Some(path) if path.is_dir() => path.join(file_name(name)?),
+            Some(path) => path,
+            None => PathBuf::from(file_name(name)?),
+        };
+        Ok(Self::File(path))
+    }
+}
+
+/// Fetches one artifact as it is stored.
+pub(crate) async fn fetch(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    artifact: &str,
+    destination: Destination,
+) -> Result<Exit, Error> {
+    let mut transfer = client.download_artifact(job, artifact).await?;
+    match destination {
+        Destination::Stdout => {
+            let write = |terminal: &mut Terminal, piece: &[u8]| terminal.bytes(piece);
+            receive(session, &mut transfer, artifact, write).await?;
+        }
+        Destination::File(path) => {
+            let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
+            persist(file, &path)?;
+            let message = format!("{} ({})", path.display(), bytes(size));
+            session.report(&message);
+        }
+    }
+    Ok(Exit::Succeeded)
 }
 
 /// Receives the whole artifact into a temporary file beside `path`.
@@ -112,17 +138,23 @@ async fn arrive(
     Ok((file, size))
 }
 
+pub(crate) fn persist(file: NamedTempFile, path: &Path) -> Result<(), Error> {
+    let failed = Error::writing(path);
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
 /// The default file name. The typed name must not contain a folder.
-fn default_path(artifact: &str) -> Result<PathBuf, Error> {
+fn file_name(artifact: &str) -> Result<String, Error> {
     if artifact.contains('/') || matches!(artifact, "" | "." | "..") {
         return Err(Error::Usage {
             what: format!("{artifact:?} is no name of an artifact"),
             hint: "`everscan job artifact list` knows the names",
         });
     }
-    Ok(PathBuf::from(if artifact.ends_with(".zip") {
+    Ok(if artifact.ends_with(".zip") {
         artifact.to_owned()
     } else {
         format!("{artifact}.zip")
-    }))
+    })
 }

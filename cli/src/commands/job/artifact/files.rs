@@ -3,7 +3,7 @@
 use clap::Args;
 use wire::{ArtifactDiff, ArtifactEntry, FileChange, Page};
 
-use super::lines;
+use super::{ArtifactOption, lines};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits::ENTRIES;
@@ -15,9 +15,8 @@ use crate::table::{Table, bytes};
 pub(crate) struct Files {
     #[command(flatten)]
     job: SelectedJob,
-    /// Name or id of the artifact
-    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
-    artifact: String,
+    #[command(flatten)]
+    artifact: ArtifactOption,
 }
 
 impl Files {
@@ -25,7 +24,8 @@ impl Files {
         let (client, job) = session.client_and_job(&self.job).await?;
         let (mut items, mut cursor) = (Vec::new(), None::<String>);
         loop {
-            let page = client.artifact_entries(job, &self.artifact, ENTRIES, cursor.as_deref());
+            let page =
+                client.artifact_entries(job, &self.artifact.artifact, ENTRIES, cursor.as_deref());
             let page = page.await?;
             items.extend(page.items);
             cursor = page.next_cursor;
@@ -54,9 +54,8 @@ fn files(page: &Page<ArtifactEntry>) -> String {
 pub(crate) struct Diff {
     #[command(flatten)]
     job: SelectedJob,
-    /// Name or id of the artifact
-    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
-    artifact: String,
+    #[command(flatten)]
+    artifact: ArtifactOption,
     /// Job to compare with: its id, or at least four of its first or last digits
     #[arg(long, env = "SERVICE_AGAINST", value_name = "JOB", value_parser = job_name)]
     against: JobName,
@@ -73,7 +72,7 @@ impl Diff {
         let (client, job) = session.client_and_job(&self.job).await?;
         let against = self.against.id(&client).await?;
         let ask = |cursor: Option<String>| {
-            let (client, artifact) = (&client, &self.artifact);
+            let (client, artifact) = (&client, &self.artifact.artifact);
             async move {
                 let page = client.artifact_diff(job, artifact, against, ENTRIES, cursor.as_deref());
                 page.await

@@ -38,6 +38,17 @@ pub(super) async fn fetch(
     job: Uuid,
     artifact: &str,
 ) -> Result<Fetched, Error> {
+    let (file, size) = fetch_file(session, client, job, artifact).await?;
+    Fetched::of(artifact, file, size)
+}
+
+/// Fetches an artifact into a file without a name.
+pub(crate) async fn fetch_file(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    artifact: &str,
+) -> Result<(File, u64), Error> {
     let failed = |source| Error::Write {
         path: std::env::temp_dir(),
         source,
@@ -46,7 +57,7 @@ pub(super) async fn fetch(
     let mut file = tempfile::tempfile().map_err(failed)?;
     let write = |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(failed);
     let size = receive(session, &mut transfer, artifact, write).await?;
-    Fetched::of(artifact, file, size)
+    Ok((file, size))
 }
 
 /// Prints the lines of `newer` that are missing in `older`, or all lines without an older artifact. Returns their number. With

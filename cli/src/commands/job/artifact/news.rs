@@ -19,8 +19,14 @@ pub(crate) struct News {
     /// Scan that has the artifact
     #[arg(long, env = "SERVICE_SCAN", value_name = "SCAN")]
     scan: ScanName,
-    /// Name of the artifact
-    #[arg(long, short, env = "SERVICE_ARTIFACT", value_name = "NAME")]
+    /// Name of the artifact; NAME also finds NAME.zip
+    #[arg(
+        long,
+        short,
+        visible_alias = "artifact-name",
+        env = "SERVICE_ARTIFACT",
+        value_name = "NAME"
+    )]
     artifact: String,
     /// Print only lines of this file of the artifact; without it, lines of all text files
     #[arg(long, env = "SERVICE_FILE", value_name = "FILE")]
@@ -50,6 +56,16 @@ impl News {
             return Ok(Exit::Succeeded);
         };
         let processed = news.processed.as_ref();
+        let is_known = |name: &str| {
+            let is_processed = processed.is_some_and(|it| it.artifacts.contains_key(name));
+            is_processed || found.contains_key(name) || news.declared.iter().any(|it| it == name)
+        };
+        let zip = format!("{artifact}.zip");
+        let artifact = if !is_known(artifact) && is_known(&zip) {
+            &zip
+        } else {
+            artifact
+        };
         let processed = processed.filter(|it| it.artifacts.contains_key(artifact));
         if !found.contains_key(artifact) {
             let there: Vec<&str> = found.keys().map(String::as_str).collect();

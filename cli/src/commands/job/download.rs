@@ -1,0 +1,157 @@
+//! `everscan job download`: the older form of a download, which takes whatever the job has left.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use client::Client;
+use uuid::Uuid;
+use wire::Artifact;
+use zip::result::ZipResult;
+use zip::{ZipArchive, ZipWriter};
+
+use super::artifact::download::{Destination, fetch, persist};
+use super::artifact::lines::fetch_file;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::limits::HASHED_PIECE;
+use crate::receiving::temporary_file_for;
+use crate::selected_job::SelectedJob;
+use crate::session::Session;
+use crate::table::bytes;
+
+#[derive(Debug, Args)]
+pub(crate) struct Download {
+    #[command(flatten)]
+    job: SelectedJob,
+    /// File to write, or a folder for the zip; - for standard output; NAME.zip or JOB.zip in this folder when left out
+    #[arg(long, short, env = "SERVICE_OUTPUT_FILE", value_name = "PATH")]
+    output_file: Option<PathBuf>,
+    /// Taken for older scripts, without effect
+    #[arg(short, hide = true)]
+    project: Option<String>,
+    /// Taken for older scripts, without effect
+    #[arg(short, hide = true)]
+    workflow: Option<String>,
+    /// Taken for older scripts, without effect
+    #[arg(short, hide = true)]
+    revision: Option<String>,
+}
+
+impl Download {
+    pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
+        let needless = [self.project, self.workflow, self.revision];
+        if needless.iter().any(Option::is_some) {
+            session.report("warning: -p, -w and -r have no effect: the id of a job is enough");
+        }
+        let (client, job) = session.client_and_job(&self.job).await?;
+        let mut artifacts = Vec::new();
+        for artifact in client.artifacts(job).await? {
+            match &artifact.removed {
+                None => artifacts.push(artifact),
+                Some(removed) => session.report(&format!(
+                    "warning: artifact {} is not included: {}",
+                    artifact.name, removed.message
+                )),
+            }
+        }
+        match artifacts.as_slice() {
+            [] => Err(Error::NoArtifacts { job }),
+            [only] => {
+                let destination = Destination::choose(self.output_file, &only.name, session)?;
+                fetch(session, &client, job, &only.name, destination).await
+            }
+            all => {
+                let name = job.to_string();
+                let destination = Destination::choose(self.output_file, &name, session)?;
+                fetch_all(session, &client, job, all, destination).await
+            }
+        }
+    }
+}
+
+/// Fetches all artifacts into one zip, in which each has a folder.
+async fn fetch_all(
+    session: &mut Session<'_>,
+    client: &Client,
+    job: Uuid,
+    artifacts: &[Artifact],
+    destination: Destination,
+) -> Result<Exit, Error> {
+    let temporary = std::env::temp_dir().join("all.zip");
+    let path = match &destination {
+        Destination::Stdout => temporary.as_path(),
+        Destination::File(path) => path,
+    };
+    let failed = Error::writing(path);
+    let mut file = temporary_file_for(path)?;
+    let mut all = ZipWriter::new(file.as_file_mut());
+    let names: BTreeSet<&str> = artifacts.iter().map(|it| it.name.as_str()).collect();
+    let mut count = 0;
+    for name in &names {
+        let (fetched, _) = match fetch_file(session, client, job, name).await {
+            // Its removal is still to come, so the list has it.
+            Err(Error::Client(gone)) if gone.status() == Some(410) => {
+                let text = format!("warning: artifact {name} is not included: it has expired");
+                session.report(&text);
+                continue;
+            }
+            fetched => fetched?,
+        };
+        let one = ZipArchive::new(fetched).map_err(|source| Error::NotUnpacked {
+            artifact: (*name).to_owned(),
+            source,
+        })?;
+        copy(one, folder(name, &names), &mut all).map_err(|error| failed(error.into()))?;
+        count += 1;
+    }
+    if count == 0 {
+        return Err(Error::NoArtifacts { job });
+    }
+    let zip = all.finish().map_err(|error| failed(error.into()))?;
+    let size = zip.stream_position().map_err(failed)?;
+    match &destination {
+        Destination::Stdout => {
+            zip.rewind().map_err(failed)?;
+            print(zip, session, path)?;
+        }
+        Destination::File(path) => {
+            persist(file, path)?;
+            let s = if count == 1 { "" } else { "s" };
+            let (path, size) = (path.display(), bytes(size));
+            session.report(&format!("{path} ({count} artifact{s}, {size})"));
+        }
+    }
+    Ok(Exit::Succeeded)
+}
+
+fn print(zip: &mut File, session: &mut Session<'_>, path: &Path) -> Result<(), Error> {
+    let mut piece = vec![0; HASHED_PIECE];
+    loop {
+        match zip.read(&mut piece).map_err(Error::reading(path))? {
+            0 => return Ok(()),
+            read => session.terminal.bytes(&piece[..read])?,
+        }
+    }
+}
+
+/// The folder of an artifact: its name without `.zip`, unless another artifact has that name.
+fn folder<'a>(name: &'a str, names: &BTreeSet<&str>) -> &'a str {
+    match name.strip_suffix(".zip") {
+        None | Some("" | "." | "..") => name,
+        Some(short) if names.contains(short) => name,
+        Some(short) => short,
+    }
+}
+
+/// Copies the entries as they are packed.
+fn copy(mut one: ZipArchive<File>, folder: &str, all: &mut ZipWriter<&mut File>) -> ZipResult<()> {
+    for at in 0..one.len() {
+        let entry = one.by_index_raw(at)?;
+        let name = format!("{folder}/{}", entry.name()?);
+        all.raw_copy_file_rename(entry, name)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! How a command line names the scan that `scan dispatch` starts.
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::settings::is_typed;
+
+use crate::error::Error;
+
+/// A scan named by arguments, by flags, or in part by the environment of a step.
+#[derive(Debug)]
+pub(super) struct Target {
+    workflow: Option<String>,
+    scan: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct Flags {
+    /// Workflow: its name, SOURCE/NAME, or id
+    #[arg(value_name = "WORKFLOW")]
+    first: Option<String>,
+    /// Name of the scan; the first argument if --workflow is given
+    #[arg(value_name = "SCAN")]
+    second: Option<String>,
+    /// Workflow; in a step that names only the scan, its own when left out
+    #[arg(long, short, env = "SERVICE_WORKFLOW")]
+    workflow: Option<String>,
+    /// Name of the scan; in a step that names only the workflow, its own when left out
+    #[arg(long, short, env = "SERVICE_SCAN")]
+    scan: Option<String>,
+}
+
+impl Target {
+    /// The workflow and the scan. A step has its own in variables, for the one that is not named. If neither is named,
+    /// it is an error: the step would start its own scan for ever.
+    pub(super) fn names(
+        self,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<(String, String), Error> {
+        let missing = |what: &str| Error::Usage {
+            what: format!("no {what} is named"),
+            hint: "write `everscan scan dispatch WORKFLOW SCAN`; a step may name one with -w or -s, and the other is its own",
+        };
+        if self.workflow.is_none() && self.scan.is_none() {
+            return Err(missing("scan"));
+        }
+        let workflow = self.workflow.or_else(|| variable("SERVICE_WORKFLOW_ID"));
+        let scan = self.scan.or_else(|| variable("SERVICE_SCAN_NAME"));
+        let workflow = workflow.ok_or_else(|| missing("workflow"))?;
+        Ok((workflow, scan.ok_or_else(|| missing("scan"))?))
+    }
+}
+
+impl FromArgMatches for Target {
+    /// Arguments name what no typed flag names, and win over the environment.
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let Flags {
+            first,
+            second,
+            workflow,
+            scan,
+        } = Flags::from_arg_matches(matches)?;
+        let mut arguments = [first, second].into_iter().flatten();
+        let mut choose = |id, flag: Option<String>| match is_typed(matches, id) {
+            true => flag,
+            false => arguments.next().or(flag),
+        };
+        let target = Self {
+            workflow: choose("workflow", workflow),
+            scan: choose("scan", scan),
+        };
+        if let Some(needless) = arguments.next() {
+            let text = format!(
+                "{needless:?} is one name too many: the workflow and the scan are named already\n"
+            );
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+        }
+        Ok(target)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Target {
+    fn augment_args(command: Command) -> Command {
+        Flags::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}

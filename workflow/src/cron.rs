@@ -191,6 +191,23 @@ impl Cron {
         times(self) == times(other) && self.day_rule() == other.day_rule()
     }
 
+    /// A day field that starts with `*`, beside another day field: cron takes the days that match both. The bytes of the
+    /// field in `source`, its text, and the same days in a form that cron reads in the same way.
+    pub(crate) fn starred_days<'s>(
+        &self,
+        source: &'s str,
+    ) -> Option<(Range<usize>, &'s str, String)> {
+        let [_, _, day, _, weekday] = words(source).try_into().ok()?;
+        if !self.restricts_days || !self.restricts_weekdays {
+            return None;
+        }
+        let is_starred = |((_, text), _): &((Range<usize>, &str), &str)| text.starts_with('*');
+        let ((range, text), every) = [(day, "1-31"), (weekday, "0-6")]
+            .into_iter()
+            .find(is_starred)?;
+        Some((range, text, text.replacen('*', every, 1)))
+    }
+
     /// How the two day fields combine. A field that includes every day makes all days match if one field is enough, and has no
     /// effect if both must match.
     fn day_rule(&self) -> DayRule {

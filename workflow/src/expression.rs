@@ -44,6 +44,7 @@ pub(crate) use endless::endless;
 pub use error::{EngineError, EvaluationError, ExpressionError, Fault};
 pub use explain::{Explanation, Operand};
 pub(crate) use groups::groups;
+pub(crate) use kind::Taint;
 pub(crate) use literal::string_end;
 use pattern::Pattern;
 pub use references::{Reach, References};
@@ -61,6 +62,8 @@ pub struct Expression(Arc<Parts>);
 
 struct Parts {
     source: String,
+    /// What is evaluated: the source, with conversions to text.
+    text: String,
     program: Program,
     references: References,
     /// The compiled patterns of `matches`. They stay compiled as long as the expression exists.

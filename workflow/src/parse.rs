@@ -15,6 +15,7 @@ mod step;
 mod tests;
 mod text;
 mod triggers;
+mod unexpanded;
 mod variables;
 
 use std::rc::Rc;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use crate::diagnostic::Code;
 use crate::expression::{
-    EvaluationError, Expression, ExpressionError, Fault, Names, References, Sandbox, Site, Value,
-    compile,
+    EvaluationError, Expression, ExpressionError, Fault, Names, References, Sandbox, Site, Taint,
+    Value, compile,
 };
 use crate::limits::{EXPRESSION_BYTES, EXPRESSION_COST, TEMPLATE_EXPRESSIONS};
 
@@ -35,14 +35,16 @@ enum Piece {
 pub(crate) struct CompiledTemplate {
     /// The template, or every problem of it.
     pub(crate) checked: Result<Template, Vec<Fault>>,
-    /// The expressions whose result can contain free text.
+    pub(crate) warnings: Vec<Fault>,
+    /// The expressions whose text others can choose.
     pub(crate) tainted: Vec<Tainted>,
 }
 
-/// An expression whose result can contain free text.
+/// An expression whose text others can choose.
 pub(crate) struct Tainted {
     /// The bytes of the expression in the source.
     pub(crate) range: Range<usize>,
+    pub(crate) taint: Taint,
     /// Whether the text is an output of a step of the same job.
     pub(crate) is_of_step: bool,
 }
@@ -131,6 +133,15 @@ impl Template {
     }
 }
 
+/// The parts of a template outside of its expressions.
+pub(crate) fn texts(source: &str) -> impl Iterator<Item = Range<usize>> {
+    let pieces = scan::pieces(source).into_iter();
+    pieces.filter_map(|piece| match piece {
+        scan::Piece::Text(range) => Some(range),
+        scan::Piece::Expression { .. } | scan::Piece::Unclosed(_) => None,
+    })
+}
+
 /// Bytes of the expressions in a template, up to the limit of their number.
 pub(crate) fn expression_bytes(source: &str) -> usize {
     let expressions = scan::pieces(source)
@@ -147,6 +158,7 @@ pub(crate) fn compile_template(source: &str, site: Site, names: &Names) -> Compi
     let mut faults = Vec::new();
     let mut pieces = Vec::new();
     let mut tainted = Vec::new();
+    let mut warnings = Vec::new();
     let mut references = References::default();
     let mut cost: u64 = 0;
     let mut expressions = 0;
@@ -181,9 +193,12 @@ pub(crate) fn compile_template(source: &str, site: Site, names: &Names) -> Compi
                     Ok(compiled) => {
                         references.add(compiled.expression.references());
                         cost = cost.saturating_add(compiled.expression.cost());
-                        if compiled.is_tainted {
+                        let found = compiled.warnings.into_iter();
+                        warnings.extend(found.map(|warning| warning.shifted(start)));
+                        if compiled.taint != Taint::Nobody {
                             tainted.push(Tainted {
                                 range: whole,
+                                taint: compiled.taint,
                                 is_of_step: compiled.expression.references().steps,
                             });
                         }
@@ -215,7 +230,11 @@ pub(crate) fn compile_template(source: &str, site: Site, names: &Names) -> Compi
     } else {
         Err(faults)
     };
-    CompiledTemplate { checked, tainted }
+    CompiledTemplate {
+        checked,
+        warnings,
+        tainted,
+    }
 }
 
 impl PartialEq for Template {

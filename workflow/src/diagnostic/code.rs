@@ -87,10 +87,16 @@ codes! {
     UnusedInput "unused-input", read;
     InvalidCron "invalid-cron", read;
     CronNeverFires "cron-never-fires", read;
+    /// A schedule that cron reads differently.
+    DiffersFromCron "differs-from-cron", read;
     UnknownTimezone "unknown-timezone", read;
     InvalidDuration "invalid-duration", read;
     /// A `shell` that cannot be split into words.
     InvalidShell "invalid-shell", read;
+    /// A script whose first line names a program that does not run it.
+    IgnoredShebang "ignored-shebang", read;
+    /// A variable or template where nothing is replaced.
+    NotExpanded "not-expanded", read;
     /// A path that leaves the job's folder or is impossible inside it.
     InvalidPath "invalid-path", read;
     /// An artifact that is stored although the step that makes it may be skipped.
@@ -119,12 +125,14 @@ codes! {
     /// A computed name of a var, secret, input or scan.
     DynamicName "dynamic-name";
     ExpressionType "expression-type";
+    /// A boolean that is compared with a text.
+    BooleanAsText "boolean-as-text", read;
     /// A condition that can be neither true nor false.
     ConditionNotBoolean "condition-not-boolean";
     /// A pattern that is not a regular expression.
     InvalidPattern "invalid-pattern";
     UnclosedTemplate "unclosed-template";
-    /// Free text pasted into a script.
+    /// Free text or a var pasted into a script.
     TaintedScript "tainted-script", read;
     /// The expression engine could not be started.
     EngineUnavailable "engine-unavailable";

@@ -21,7 +21,7 @@ pub(super) use place::covered;
 use place::{field_range, function_range};
 
 use super::error::Fault;
-use super::kind::{Kind, Shape};
+use super::kind::{Kind, Shape, Taint};
 use super::pattern::Pattern;
 use super::reach;
 use super::references::References;
@@ -36,8 +36,10 @@ pub(super) struct Findings {
     pub(super) patterns: Vec<Arc<Pattern>>,
     pub(super) faults: Vec<Fault>,
     pub(super) warnings: Vec<Fault>,
+    /// The parts whose value is compared as text.
+    pub(super) as_text: Vec<Range<usize>>,
     pub(super) cost: u64,
-    pub(super) is_tainted: bool,
+    pub(super) taint: Taint,
 }
 
 /// Checks a whole expression.
@@ -54,6 +56,7 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
         faults: Vec::new(),
         states: Vec::new(),
         warnings: Vec::new(),
+        as_text: Vec::new(),
         cost: 0,
     };
     let root = program.expression();
@@ -63,7 +66,7 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
     // An expression with `has_failed()` is also evaluated after a failure.
     let mut warnings = analysis.warnings;
     if !analysis.references.failures.is_empty() {
-        warnings.clear();
+        warnings.retain(|warning| warning.code != Code::UnseenFailure);
     }
     analysis.faults.sort_by_key(|fault| fault.range.start);
     Findings {
@@ -71,8 +74,9 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
         patterns: analysis.patterns,
         faults: analysis.faults,
         warnings,
+        as_text: analysis.as_text,
         cost: analysis.cost,
-        is_tainted: shape.is_tainted,
+        taint: shape.taint,
     }
 }
 
@@ -90,6 +94,7 @@ struct Analysis<'a> {
     /// The parts of the expression that are the `state` of a job.
     states: Vec<u64>,
     warnings: Vec<Fault>,
+    as_text: Vec<Range<usize>>,
     cost: u64,
 }
 
@@ -164,14 +169,14 @@ impl Analysis<'_> {
             .iter()
             .map(|shape| shape.bytes)
             .fold(0, u64::saturating_add);
-        let is_tainted = shapes.iter().any(|shape| shape.is_tainted);
+        let taint = shapes.iter().map(|shape| shape.taint).max();
         let element = shapes
             .into_iter()
             .map(|shape| shape.kind)
             .fold(Kind::Nothing, Kind::join);
         Shape {
             kind: kind(element),
-            is_tainted,
+            taint: taint.unwrap_or(Taint::Nobody),
             length,
             bytes,
         }
@@ -216,7 +221,7 @@ impl Analysis<'_> {
         let accumulator = Shape {
             length: grown(init.length, step.length),
             bytes: grown(init.bytes, step.bytes),
-            is_tainted: init.is_tainted || step.is_tainted,
+            taint: init.taint.max(step.taint),
             kind: init.kind.join(step.kind),
         };
         self.scope.truncate(outside);
@@ -230,6 +235,10 @@ impl Analysis<'_> {
 
     fn boolean(&mut self, node: &IdedExpr) {
         let shape = self.value(node);
+        self.expect_boolean(node, &shape);
+    }
+
+    fn expect_boolean(&mut self, node: &IdedExpr, shape: &Shape) {
         if !matches!(shape.kind, Kind::Bool) && !shape.kind.is_unknown() {
             let message = format!("expected a boolean, this is {}", shape.kind);
             self.fault(self.range(node), Code::ExpressionType, message, None);
@@ -276,6 +285,12 @@ impl Analysis<'_> {
         };
         if !fits {
             self.fault(self.range(root), code, message, hint);
+        }
+    }
+
+    fn warn(&mut self, warning: Fault) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
         }
     }
 

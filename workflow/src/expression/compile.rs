@@ -1,5 +1,6 @@
 //! Compiles text into a checked expression. Runs on a sandbox thread.
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use cel_interpreter::Env;
@@ -7,6 +8,7 @@ use cel_interpreter::common::ast::IdedExpr;
 
 use super::analysis::{self, Findings};
 use super::error::Fault;
+use super::kind::Taint;
 use super::site::{Names, Site};
 use super::tree::children;
 use super::{Expression, Parts, history, pattern, syntax};
@@ -30,8 +32,8 @@ pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
 pub(crate) struct Compiled {
     pub(crate) expression: Expression,
     pub(crate) warnings: Vec<Fault>,
-    /// Whether its result can contain free text of a dispatch.
-    pub(crate) is_tainted: bool,
+    /// Who can choose the text of its result.
+    pub(crate) taint: Taint,
 }
 
 /// Compiles and checks `source`. Reports all faults that can be found.
@@ -72,8 +74,9 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
         patterns,
         faults,
         warnings,
+        as_text,
         cost,
-        is_tainted,
+        taint,
     } = analysis::analyse(source, &program, site, names);
     if !faults.is_empty() {
         return Err(faults);
@@ -87,8 +90,19 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
                 .hint("nest fewer `filter`, `map`, `all` or `exists`, or compute it in a step"),
         ]);
     }
+    let text = with_texts(source, &as_text);
+    let (program, depth) = if as_text.is_empty() {
+        (program, depth)
+    } else {
+        let program = ENVIRONMENT
+            .compile(&text)
+            .map_err(|errors| vec![syntax::fault(&text, &errors, names)])?;
+        let depth = check_size(source, program.expression())?;
+        (program, depth)
+    };
     let parts = Parts {
         source: source.to_owned(),
+        text,
         program,
         references,
         _patterns: patterns,
@@ -98,8 +112,22 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
     Ok(Compiled {
         expression: Expression(Arc::new(parts)),
         warnings,
-        is_tainted,
+        taint,
     })
+}
+
+/// `source` with `string(…)` around these parts of it.
+fn with_texts(source: &str, parts: &[Range<usize>]) -> String {
+    let mut insertions: Vec<_> = (parts.iter())
+        .flat_map(|part| [(part.start, "string("), (part.end, ")")])
+        .collect();
+    // At the same place a part ends before the next one starts.
+    insertions.sort_unstable();
+    let mut text = source.to_owned();
+    for (at, inserted) in insertions.into_iter().rev() {
+        text.insert_str(at, inserted);
+    }
+    text
 }
 
 /// Checks the size of the tree before any recursive walk. Returns its depth.

@@ -123,15 +123,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
 
 /// The source from the first to the last token of the node whose place the library knows.
 fn source_of(expression: &Expression, node: &IdedExpr) -> String {
-    let range = super::analysis::covered(
-        expression.source(),
-        expression.program().source_info(),
-        node,
-    );
-    expression
-        .source()
-        .get(range)
-        .unwrap_or(expression.source())
-        .trim()
-        .to_owned()
+    let text = &expression.0.text;
+    let range = super::analysis::covered(text, expression.program().source_info(), node);
+    text.get(range).unwrap_or(text).trim().to_owned()
 }

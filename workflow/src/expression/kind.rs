@@ -175,12 +175,22 @@ impl fmt::Display for Kind {
     }
 }
 
+/// Who can choose the text of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Taint {
+    /// Only the workflow and the service.
+    Nobody,
+    /// Whoever may set a var.
+    OfVar,
+    /// Whoever dispatches the scan, or writes what its steps read.
+    Free,
+}
+
 /// A value in the static check.
 #[derive(Debug, Clone)]
 pub(super) struct Shape {
     pub(super) kind: Kind,
-    /// Whether it can contain free text of a dispatch.
-    pub(super) is_tainted: bool,
+    pub(super) taint: Taint,
     /// An upper bound for its elements, if it can be iterated over.
     pub(super) length: u64,
     /// An upper bound for its bytes.
@@ -220,7 +230,7 @@ impl Shape {
         };
         Self {
             kind,
-            is_tainted: false,
+            taint: Taint::Nobody,
             length,
             bytes,
         }
@@ -237,7 +247,7 @@ impl Shape {
     /// The outputs of a job or step: free text from its scripts.
     pub(super) fn outputs(kind: Kind) -> Self {
         Self {
-            is_tainted: true,
+            taint: Taint::Free,
             length: OUTPUTS as u64,
             bytes: OUTPUTS_BYTES as u64,
             ..Self::of(kind)
@@ -254,25 +264,27 @@ impl Shape {
                 self.bytes
             });
         Self {
-            is_tainted: self.is_tainted && can_carry_text(&kind),
             bytes,
             ..Self::of(kind)
         }
+        .tainted(self.taint)
     }
 
     /// The shape of a value that has one of two shapes.
     pub(super) fn join(self, other: Self) -> Self {
         Self {
             kind: self.kind.join(other.kind),
-            is_tainted: self.is_tainted || other.is_tainted,
+            taint: self.taint.max(other.taint),
             length: self.length.max(other.length),
             bytes: self.bytes.max(other.bytes),
         }
     }
 
     /// Taints the value if it can contain text.
-    pub(super) fn tainted(mut self, is_tainted: bool) -> Self {
-        self.is_tainted = is_tainted && can_carry_text(&self.kind);
+    pub(super) fn tainted(mut self, taint: Taint) -> Self {
+        if can_carry_text(&self.kind) {
+            self.taint = taint;
+        }
         self
     }
 }

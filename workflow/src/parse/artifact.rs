@@ -144,7 +144,11 @@ impl Reader<'_> {
                 continue;
             };
             match check_path(text) {
-                Ok(()) => paths.push(text.to_owned()),
+                Ok(()) => {
+                    let hint = "let the script write to a path that never changes, and name that";
+                    self.literal(item, text, "paths", hint);
+                    paths.push(text.to_owned());
+                }
                 Err((message, hint)) => {
                     self.report
                         .error(item.span, Code::InvalidPath, message)

@@ -2,10 +2,10 @@
 
 use super::{Reader, TemplatePolicy};
 use crate::diagnostic::Code;
-use crate::expression::{Expression, Fault, Names, Site, compile};
+use crate::expression::{Expression, Fault, Names, Site, Taint, compile};
 use crate::limits::{EXPRESSION_BYTES, FILE_EXPRESSION_BYTES};
 use crate::position::Span;
-use crate::template::{Template, compile_template, expression_bytes};
+use crate::template::{Tainted, Template, compile_template, expression_bytes};
 use crate::yaml::{Content, Entry, Meaning, Node};
 
 impl Reader<'_> {
@@ -65,12 +65,15 @@ impl Reader<'_> {
             return None;
         }
         let compiled = compile_template(text, site, names);
-        // If an error hides the inputs, it is unknown which inputs are free text.
-        if site == Site::Script && names.inputs.is_some() && !compiled.tainted.is_empty() {
+        self.warnings(node, compiled.warnings);
+        if site == Site::Script && !compiled.tainted.is_empty() {
             let places = self.report.places(node);
-            compiled.tainted.into_iter().for_each(|tainted| {
-                self.tainted(places.locate(tainted.range), tainted.is_of_step);
-            });
+            for tainted in compiled.tainted {
+                // If an error hides the inputs, it is unknown which inputs are free text.
+                if names.inputs.is_some() || tainted.taint == Taint::OfVar {
+                    self.tainted(places.locate(tainted.range.clone()), &tainted);
+                }
+            }
         }
         match compiled.checked {
             Ok(template) => {
@@ -124,22 +127,27 @@ impl Reader<'_> {
         }
     }
 
-    fn tainted(&mut self, span: Span, is_of_step: bool) {
-        let (message, hint) = if is_of_step {
-            (
-                "this pastes an output into the script, where it can run any command",
-                "compare it in an `if`, or pass the text on in a file",
-            )
-        } else {
-            (
-                "this pastes free text into the script, where it can run any command",
-                "bind it to a name in `env` and write `\"$NAME\"` in the script",
-            )
+    /// A var is only a warning, whatever the policy says: many files that are in use have one.
+    fn tainted(&mut self, span: Span, tainted: &Tainted) {
+        let is_var = tainted.taint == Taint::OfVar;
+        let what = match tainted {
+            _ if is_var => "a var",
+            Tainted { is_of_step, .. } if *is_of_step => "an output",
+            _ => "free text",
         };
+        let message = format!("this pastes {what} into the script, where it can run any command");
         let reported = match self.policy {
-            TemplatePolicy::Warn => self.report.warning(span, Code::TaintedScript, message),
-            TemplatePolicy::Deny => self.report.error(span, Code::TaintedScript, message),
+            TemplatePolicy::Deny if !is_var => {
+                self.report.error(span, Code::TaintedScript, message)
+            }
+            TemplatePolicy::Warn | TemplatePolicy::Deny => {
+                self.report.warning(span, Code::TaintedScript, message)
+            }
         };
-        reported.hint(hint);
+        reported.hint(if tainted.is_of_step && !is_var {
+            "compare it in an `if`, or pass the text on in a file"
+        } else {
+            "bind it to a name in `env` and write `\"$NAME\"` in the script"
+        });
     }
 }

@@ -13,7 +13,7 @@ use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE};
 use crate::names::{ScanName, check_environment_name};
-use crate::yaml::Entry;
+use crate::yaml::{Content, Entry};
 
 impl Reader<'_> {
     /// `triggers` was read earlier, because it declares names that other parts use.
@@ -102,7 +102,7 @@ impl Reader<'_> {
         let retry = object.get("retry").and_then(|entry| self.retry(entry));
         let runs_on = object
             .get("runs_on")
-            .map(|entry| self.words(entry, "`runs_on`", LABELS, |_| Ok(())))
+            .map(|entry| self.labels(entry))
             .unwrap_or_default();
         let overlap = object
             .get("overlap")
@@ -134,6 +134,19 @@ impl Reader<'_> {
             checkout,
             renamed_from,
         })
+    }
+
+    fn labels(&mut self, entry: &Entry) -> Vec<String> {
+        let labels = self.words(entry, "`runs_on`", LABELS, |_| Ok(()));
+        if let Content::List(items) = &entry.value.content {
+            for item in items {
+                if let Content::Scalar(scalar) = &item.content {
+                    let hint = "write the label of the runner out";
+                    self.literal(item, &scalar.text, "runs_on", hint);
+                }
+            }
+        }
+        labels
     }
 
     fn former_name(&mut self, entry: &Entry) -> Option<ScanName> {

@@ -47,6 +47,11 @@ impl Reader<'_> {
             }
         };
         let shell = object.get("shell").and_then(|entry| self.shell(entry));
+        if let (Some(entry), Some(run)) = (object.get("run"), &run)
+            && shell.is_some() == object.get("shell").is_some()
+        {
+            self.shebang(&entry.value, run.source(), shell.as_deref());
+        }
         let condition = object
             .get("if")
             .and_then(|entry| self.expression(entry, "`if`", Site::Condition, names));
@@ -112,6 +117,7 @@ impl Reader<'_> {
                         .warning(entry.value.span, Code::NoEffect, message)
                         .hint("write the command line as it is; values belong in `env` and `run`");
                 }
+                self.placeholder(&entry.value, text);
                 Some(words)
             }
             Err(_) => {

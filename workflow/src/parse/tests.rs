@@ -93,7 +93,7 @@ fn the_expressions_of_a_file_are_bounded_together() {
     // The length of a script does not count, but its expressions do.
     let script = MINIMAL.replace("echo", &"x".repeat(2 * FILE_EXPRESSION_BYTES));
     assert_eq!(codes(&script), []);
-    let inserted = "${{ vars.A }}".repeat(60);
+    let inserted = "${{ project.id }}".repeat(60);
     let steps = format!("      - run: echo {inserted}\n").repeat(900);
     let scripts = format!("{MINIMAL}{steps}");
     assert_eq!(codes(&scripts), [Code::FileTooComplex]);

@@ -155,7 +155,20 @@ impl Reader<'_> {
         let text = self.text(&entry.value, "`cron`")?;
         // YAML keeps a line break at the end of a block.
         match Cron::parse(text.trim_end()) {
-            Ok(cron) => Some(cron),
+            Ok(cron) => {
+                if let Some((range, field, plain)) = cron.starred_days(text) {
+                    let span = self.report.places(&entry.value).locate(range);
+                    let message = format!(
+                        "`{field}` beside another day field: a day must match one of them; cron requires both"
+                    );
+                    self.report
+                        .warning(span, Code::DiffersFromCron, message)
+                        .hint(format!(
+                            "write `{plain}`, which means the same to both; for days that match both, ask `date` in the script"
+                        ));
+                }
+                Some(cron)
+            }
             Err(errors) => {
                 let places = self.report.places(&entry.value);
                 for error in errors {

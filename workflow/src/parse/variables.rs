@@ -58,6 +58,7 @@ impl Reader<'_> {
                     .error(entry.key_span, Code::InvalidName, error.to_string());
             }
             if let Some(value) = self.template(&entry.value, &what, site, names) {
+                self.literal_variable(&entry.value, value.source(), &entry.key);
                 variables.push(Variable {
                     name: entry.key.to_string(),
                     value,

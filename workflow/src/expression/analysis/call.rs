@@ -5,7 +5,7 @@ use cel_interpreter::common::ast::{CallExpr, IdedExpr};
 use super::{Analysis, function_range};
 use crate::diagnostic::Code;
 use crate::expression::functions::{self, Lookup};
-use crate::expression::kind::{Kind, Shape};
+use crate::expression::kind::{Kind, Shape, Taint};
 use crate::expression::pattern;
 use crate::expression::reach::scan_of;
 use crate::expression::site::Holder;
@@ -64,7 +64,7 @@ impl Analysis<'_> {
                     }
                     _ => {}
                 }
-                let is_tainted = shapes.iter().any(|shape| shape.is_tainted);
+                let taint = shapes.iter().map(|shape| shape.taint).max();
                 let length = shapes.iter().map(|shape| shape.length).max().unwrap_or(0);
                 let shape = Shape::of(kind);
                 return Shape {
@@ -72,7 +72,7 @@ impl Analysis<'_> {
                     length: shape.length.max(length),
                     ..shape
                 }
-                .tainted(is_tainted);
+                .tainted(taint.unwrap_or(Taint::Nobody));
             }
             Lookup::WrongArguments => {
                 let message = format!("`{name}` does not take {}", shown());

@@ -7,7 +7,7 @@ use cel_interpreter::common::ast::{IdedExpr, SelectExpr};
 use super::Analysis;
 use crate::diagnostic::Code;
 use crate::dispatch::InputKind;
-use crate::expression::kind::{Kind, Shape};
+use crate::expression::kind::{Kind, Shape, Taint};
 use crate::names::check_variable_name;
 use crate::suggestion::neighbours;
 
@@ -67,7 +67,7 @@ impl Analysis<'_> {
             Kind::Vars => {
                 self.variable_name("a variable name", name, range);
                 self.references.vars.insert(name.to_owned());
-                return Shape::foreign_text();
+                return Shape::foreign_text().tainted(Taint::OfVar);
             }
             Kind::Secrets => {
                 self.variable_name("a secret name", name, range);
@@ -128,7 +128,7 @@ impl Analysis<'_> {
             Some(Some(Some(InputKind::Number))) => Shape::of(Kind::Number),
             // The file lists the options, so the value is not free text.
             Some(Some(Some(InputKind::Choice))) => Shape::foreign_text(),
-            Some(Some(Some(InputKind::Text))) => Shape::foreign_text().tainted(true),
+            Some(Some(Some(InputKind::Text))) => Shape::foreign_text().tainted(Taint::Free),
             Some(Some(None)) => Shape::of(Kind::Any),
             Some(None) => {
                 let known = self.names.inputs.iter();
@@ -146,7 +146,7 @@ impl Analysis<'_> {
                 kind: Kind::Any,
                 ..Shape::foreign_text()
             }
-            .tainted(true),
+            .tainted(Taint::Free),
         }
     }
 

@@ -6,7 +6,7 @@ use super::Analysis;
 use crate::context::SUCCEEDED;
 use crate::diagnostic::Code;
 use crate::expression::error::Fault;
-use crate::expression::kind::{Kind, Shape};
+use crate::expression::kind::{Kind, Shape, Taint};
 use crate::expression::site::Site;
 use crate::expression::syntax::AS_DOUBLES;
 use crate::expression::tree::literal_text;
@@ -28,7 +28,8 @@ impl Analysis<'_> {
                 self.boolean(condition);
                 self.value(yes).join(self.value(no))
             }
-            (operators::LOGICAL_AND | operators::LOGICAL_OR, [left, right]) => {
+            (operators::LOGICAL_OR, [left, right]) => self.either(node, left, right),
+            (operators::LOGICAL_AND, [left, right]) => {
                 self.boolean(left);
                 self.boolean(right);
                 Shape::of(Kind::Bool)
@@ -45,7 +46,7 @@ impl Analysis<'_> {
                     self.mismatch(node, format!("{} cannot be negated", shape.kind));
                 }
                 Shape {
-                    is_tainted: false,
+                    taint: Taint::Nobody,
                     ..shape
                 }
             }
@@ -53,7 +54,9 @@ impl Analysis<'_> {
                 let (left, right) = (self.value(one), self.value(other));
                 self.hint_at_quotes(one, &right.kind);
                 self.hint_at_quotes(other, &left.kind);
-                if !left.kind.is_comparable_with(&right.kind) {
+                let is_text = self.boolean_as_text(node, name, (one, &left.kind), other)
+                    || self.boolean_as_text(node, name, (other, &right.kind), one);
+                if !is_text && !left.kind.is_comparable_with(&right.kind) {
                     self.mismatch(node, format!("{} never equals {}", left.kind, right.kind));
                 }
                 self.spend(left.bytes.min(right.bytes));
@@ -101,6 +104,63 @@ impl Analysis<'_> {
         })
     }
 
+    /// `left || right`. A text on the left is meant as a value with a default.
+    fn either(&mut self, node: &IdedExpr, left: &IdedExpr, right: &IdedExpr) -> Shape {
+        let shapes = (self.value(left), self.value(right));
+        if matches!(shapes.0.kind, Kind::Text) {
+            let text = |node| self.source.get(self.range(node)).unwrap_or("…");
+            let (value, default) = (text(left), text(right));
+            let condition = match &left.expr {
+                Expr::Select(_) if !is_input(left) => format!("has({value})"),
+                _ => format!("{value} != ''"),
+            };
+            let hint = format!(
+                "write `{condition} ? {value} : {default}`, and quote the whole text because of the `: `"
+            );
+            let message = "`||` takes booleans, its left side is a string".to_owned();
+            let range = self.range(node);
+            self.fault(range, Code::ExpressionType, message, Some(hint));
+            return Shape::of(Kind::Any);
+        }
+        self.expect_boolean(left, &shapes.0);
+        self.expect_boolean(right, &shapes.1);
+        Shape::of(Kind::Bool)
+    }
+
+    /// Whether `operand` is compared as text with `'true'` or `'false'`. An input of unknown kind may be a boolean.
+    fn boolean_as_text(
+        &mut self,
+        node: &IdedExpr,
+        operator: &str,
+        (operand, kind): (&IdedExpr, &Kind),
+        other: &IdedExpr,
+    ) -> bool {
+        let Some(text @ ("true" | "false")) = literal_text(other) else {
+            return false;
+        };
+        let is_boolean = matches!(kind, Kind::Bool);
+        if !is_boolean && !(kind.is_unknown() && is_input(operand)) {
+            return false;
+        }
+        let range = self.range(operand);
+        if is_boolean {
+            let operand = self.source.get(range.clone()).unwrap_or("…");
+            let enough = match ((operator == operators::EQUALS) == (text == "true"), operand) {
+                (true, operand) => operand.to_owned(),
+                (false, operand) if operand.contains(' ') => format!("!({operand})"),
+                (false, operand) => format!("!{operand}"),
+            };
+            let message = "this compares a boolean with a text";
+            let warning = Fault::new(self.range(node), Code::BooleanAsText, message)
+                .hint(format!("`{enough}` is enough"));
+            self.warn(warning);
+        }
+        if !self.as_text.contains(&range) {
+            self.as_text.push(range);
+        }
+        true
+    }
+
     fn arithmetic(&mut self, node: &IdedExpr, name: &str, left: Shape, right: Shape) -> Shape {
         let is_add = name == operators::ADD;
         let is_difference = name == operators::SUBSTRACT;
@@ -131,7 +191,7 @@ impl Analysis<'_> {
             self.fault(self.range(node), Code::ExpressionType, message, hint);
             return Shape::of(Kind::Any);
         };
-        let is_tainted = left.is_tainted || right.is_tainted;
+        let taint = left.taint.max(right.taint);
         let joined = matches!(kind, Kind::Text | Kind::Bytes | Kind::List(_) | Kind::Any);
         let shape = Shape::of(kind);
         let shape = if joined {
@@ -148,7 +208,7 @@ impl Analysis<'_> {
         } else {
             shape
         };
-        shape.tainted(is_tainted)
+        shape.tainted(taint)
     }
 
     fn index(&mut self, node: &IdedExpr, container: &IdedExpr, index: &IdedExpr) -> Shape {
@@ -174,7 +234,7 @@ impl Analysis<'_> {
                     kind: Kind::Any,
                     ..Shape::foreign_text()
                 }
-                .tainted(true);
+                .tainted(Taint::Free);
             }
             Kind::Vars | Kind::Secrets | Kind::Steps => {
                 let message = format!("the name of a member of {} must be written out", shape.kind);
@@ -276,9 +336,7 @@ impl Analysis<'_> {
             "`on.expr` is evaluated when a job succeeds, so a failure does not start the scan";
         let warning = Fault::new(self.range(node), Code::UnseenFailure, message)
             .hint("`scans.NAME.has_failed()` is also evaluated when a job fails");
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
+        self.warn(warning);
     }
 
     /// Adds the cost of reading or copying `bytes`.
@@ -289,6 +347,16 @@ impl Analysis<'_> {
     pub(super) fn mismatch(&mut self, node: &IdedExpr, message: String) {
         self.fault(self.range(node), Code::ExpressionType, message, None);
     }
+}
+
+/// Whether the node is `inputs.NAME` or `inputs["NAME"]`.
+fn is_input(node: &IdedExpr) -> bool {
+    let container = match &node.expr {
+        Expr::Select(select) => Some(select.operand.as_ref()),
+        Expr::Call(call) if call.func_name == operators::INDEX => call.args.first(),
+        _ => None,
+    };
+    container.is_some_and(|it| matches!(&it.expr, Expr::Ident(name) if name == "inputs"))
 }
 
 const fn is_ordered(kind: &Kind) -> bool {

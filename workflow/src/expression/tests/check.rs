@@ -1,7 +1,7 @@
 //! Faults that are found when an expression is loaded, and the results of the check.
 
 use crate::diagnostic::Code;
-use crate::expression::{Expression, Site};
+use crate::expression::{Expression, Operand, Sandbox, Site, Value};
 use crate::limits::EXPRESSION_BYTES;
 
 /// The codes and places of an expression's faults.
@@ -43,7 +43,7 @@ fn faults_are_found_with_their_place() {
             "vars.B",
         ),
         ("vars.A.matches('[')", Code::InvalidPattern, "'['"),
-        ("ok == 'true'", Code::ExpressionType, "ok == 'true'"),
+        ("ok == 'yes'", Code::ExpressionType, "ok == 'yes'"),
         ("1 && ok", Code::ExpressionType, "1"),
         ("size(1) == 1", Code::ExpressionType, "size(1)"),
         ("vars.A.all(x, ok)", Code::ExpressionType, "vars.A"),
@@ -184,4 +184,59 @@ fn references_are_what_is_named() {
     assert!(failures.references().woken_by("a"));
     let any = Expression::parse("scans[vars.V].is_available()", Site::Trigger).unwrap();
     assert!(any.references().any_scan && any.references().woken_by("c"));
+}
+
+#[test]
+fn a_boolean_is_compared_with_true_and_false_as_text() {
+    let context = super::context();
+    let sandbox = Sandbox::shared().unwrap();
+    for (source, expected) in [
+        ("inputs.flag == 'true'", true),
+        ("inputs.flag == \"false\"", false),
+        ("inputs.flag != 'true'", false),
+        ("'true' == inputs['flag']", true),
+        ("(inputs.flag) != 'false' && ok", true),
+        (
+            "ok && inputs.flag == 'true' || inputs.flag == 'false'",
+            true,
+        ),
+        ("!inputs.flag == 'false'", true),
+        ("(inputs.flag ? 'a' : 'b') == 'true'", false),
+        ("inputs.flag == 'true' == 'true'", true),
+        ("scans.hosts.is_available() == 'true'", true),
+        ("(1 == 1) == 'true'", true),
+        ("[1, 2].all(x, (x > 0) == 'true')", true),
+        ("[1].exists(x, inputs.flag == 'true')", true),
+        ("ok == 'true'", true),
+        // A text stays what it is.
+        ("inputs.text == 'true'", false),
+        ("inputs.text != 'true'", true),
+        ("vars.TARGET == 'true'", false),
+    ] {
+        let expression = Expression::parse(source, Site::Condition).unwrap();
+        assert_eq!(expression.source(), source);
+        assert_eq!(
+            sandbox.holds(&expression, &context),
+            Ok(expected),
+            "{source}"
+        );
+    }
+}
+
+#[test]
+fn an_explanation_shows_that_a_boolean_was_compared_as_text() {
+    let source = "inputs.flag == 'true' && ok";
+    let expression = Expression::parse(source, Site::Condition).unwrap();
+    let explanation = Sandbox::shared()
+        .unwrap()
+        .explain(&expression, &super::context());
+    let parts = explanation.unwrap().parts;
+    let [Operand::Evaluated(first), Operand::Evaluated(second)] = parts.as_slice() else {
+        panic!("{parts:?}")
+    };
+    assert_eq!(first.text, "string(inputs.flag) == 'true'");
+    assert_eq!(
+        (&first.result, second.text.as_str()),
+        (&Ok(Value::Bool(true)), "ok")
+    );
 }

@@ -137,7 +137,7 @@ async fn preparation(client: &Client, scan: &str, number: usize) -> Result<Durat
     let job = client
         .dispatch("bench", scan, &request, &format!("run-{number}"))
         .await?;
-    let mut job = client.await_job(job.id).await?;
+    let mut job = client.await_job(job.id()).await?;
     while !job.state.is_terminal() {
         job = client.await_job(job.id).await?;
     }

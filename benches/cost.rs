@@ -187,7 +187,7 @@ impl Bench {
             for _ in 0..jobs {
                 let (request, key) = (DispatchRequest::default(), Uuid::new_v4().to_string());
                 let job = self.client.dispatch("cost", "nothing", &request, &key);
-                ids.push(job.await.unwrap().id);
+                ids.push(job.await.unwrap().id());
             }
             for id in &ids[jobs.saturating_sub(LAST)..] {
                 while !self

@@ -88,7 +88,7 @@ async fn job(client: &Client, run: usize) -> Result<Duration, Failure> {
     let job = client
         .dispatch("nothing", "nothing", &request, &format!("run-{run}"))
         .await?;
-    let mut job = client.await_job(job.id).await?;
+    let mut job = client.await_job(job.id()).await?;
     while !job.state.is_terminal() {
         job = client.await_job(job.id).await?;
     }

@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, SecondsFormat, Timelike, Utc};
 use client::{Client, JobFilter, Secret};
 use support::World;
+use uuid::Uuid;
 use wire::{DispatchRequest, Job, Trigger};
 
 const RUNS: usize = 100;
@@ -78,8 +79,8 @@ async fn successes(world: &World, client: &Client, runs: usize) {
             .dispatch("chain", "first", &request, &key)
             .await
             .unwrap();
-        let first = finished(client, first).await;
-        let second = finished(client, newest(client, "second").await).await;
+        let first = finished(client, first.id()).await;
+        let second = finished(client, newest(client, "second").await.id).await;
         if run >= WARM_UP {
             let between = second.started_at.unwrap() - first.finished_at.unwrap();
             taken.push(between.to_std().unwrap());
@@ -208,11 +209,13 @@ async fn newest(client: &Client, scan: &str) -> Job {
     page.items.into_iter().next().unwrap()
 }
 
-async fn finished(client: &Client, mut job: Job) -> Job {
-    while !job.state.is_terminal() {
-        job = client.await_job(job.id).await.unwrap();
+async fn finished(client: &Client, job: Uuid) -> Job {
+    loop {
+        let job = client.await_job(job).await.unwrap();
+        if job.state.is_terminal() {
+            return job;
+        }
     }
-    job
 }
 
 /// The number of the pushed workflow's revision.

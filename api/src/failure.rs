@@ -64,6 +64,11 @@ impl Failure {
         )
     }
 
+    pub(crate) fn coded(mut self, code: ErrorCode) -> Self {
+        self.code = code;
+        self
+    }
+
     pub(crate) fn without_scope(scope: Scope) -> Self {
         Self::new(
             ErrorCode::Forbidden,
@@ -95,6 +100,12 @@ impl Failure {
         let mut failure = Self::invalid(field, self.detail);
         failure.more.hint = self.more.hint;
         failure
+    }
+
+    /// Without the problems of the members, which quote them.
+    pub(crate) fn without_errors(mut self) -> Self {
+        self.more.errors.clear();
+        self
     }
 
     pub(crate) fn errors(&self) -> &[FieldError] {
@@ -161,7 +172,11 @@ const fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::Forbidden | ErrorCode::QuotaExceeded => StatusCode::FORBIDDEN,
-        ErrorCode::NoSuchRoute | ErrorCode::NotFound => StatusCode::NOT_FOUND,
+        ErrorCode::NoSuchRoute
+        | ErrorCode::NotFound
+        | ErrorCode::ProjectNotFound
+        | ErrorCode::WorkflowNotFound
+        | ErrorCode::SourceNotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::InvalidRequest | ErrorCode::DigestMismatch => StatusCode::BAD_REQUEST,
         ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,

@@ -51,7 +51,7 @@ pub(crate) async fn pace(stage: &Stage) -> Paced {
             let sent = Instant::now();
             let answer = connection.ask(&request).await;
             let took = sent.elapsed();
-            let job = answer.json::<DispatchResponse>().job.id;
+            let job = answer.json::<DispatchResponse>().job.id();
             (connection, Dispatch { job, sent, took })
         });
     }

@@ -64,13 +64,14 @@ pub(crate) fn run() {
                 .ask(&request)
                 .await
                 .json::<wire::DispatchResponse>()
-                .job;
+                .job
+                .id();
             let answered = Instant::now();
             let (runner, message, arrived) = arrivals.recv().await.unwrap();
             let Message::JobAssigned(assigned) = message else {
                 panic!("no job was assigned")
             };
-            assert_eq!((runner, assigned.id), (number * (POLLS / OWN), job.id));
+            assert_eq!((runner, assigned.id), (number * (POLLS / OWN), job));
             whole.push(arrived - begun);
             after.push(arrived.saturating_duration_since(answered));
             syncs.push(append(&journal));

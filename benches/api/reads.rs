@@ -77,7 +77,7 @@ async fn backlog(stage: &Stage, start: usize, stride: usize) {
     let mut jobs = Vec::with_capacity(BACKLOG);
     for _ in 0..BACKLOG {
         let answer = connection.ask(&request).await;
-        jobs.push(answer.json::<wire::DispatchResponse>().job.id);
+        jobs.push(answer.json::<wire::DispatchResponse>().job.id());
     }
     for number in 0..BACKLOG {
         let job = jobs[(start + number * stride) % BACKLOG];

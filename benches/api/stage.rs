@@ -78,7 +78,7 @@ impl Stage {
     pub(crate) async fn dispatch(&self, scan: &str) -> Uuid {
         let request = Self::dispatch_request(&self.target, scan);
         let answer = self.target.connect().await.ask(&request).await;
-        answer.json::<DispatchResponse>().job.id
+        answer.json::<DispatchResponse>().job.id()
     }
 
     /// Creates this many jobs and finishes them. Returns the last.
@@ -99,11 +99,9 @@ impl Stage {
             clients.spawn(async move {
                 let _place = places.acquire_owned().await.unwrap();
                 let answer = target.connect().await.ask(&request).await;
-                let mut job = answer.json::<DispatchResponse>().job;
-                while !job.state.is_terminal() {
-                    job = client.await_job(job.id).await.unwrap();
-                }
-                job.id
+                let job = answer.json::<DispatchResponse>().job.id();
+                while !client.await_job(job).await.unwrap().state.is_terminal() {}
+                job
             });
         }
         let mut last = None;

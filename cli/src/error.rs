@@ -156,16 +156,16 @@ impl Error {
 
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Self::Client(client::Error::BaseUrl { .. } | client::Error::Name { .. })
-            | Self::Usage { .. }
+            Self::Client(error) => error.into(),
+            Self::NoArtifacts { .. } | Self::NoFile { .. } => Exit::Missing,
+            Self::Usage { .. }
             | Self::Unreadable(_)
             | Self::EmptyToken { .. }
             | Self::NotAsked { .. } => Exit::Usage,
             Self::WaitTimedOut { .. } | Self::RetryTimedOut { .. } => {
                 Exit::of_job(JobState::Running)
             }
-            Self::Client(_)
-            | Self::Output { .. }
+            Self::Output { .. }
             | Self::Runtime { .. }
             | Self::Read { .. }
             | Self::Write { .. }
@@ -181,8 +181,6 @@ impl Error {
             | Self::NotUnpacked { .. }
             | Self::TooMuchUnpacked { .. }
             | Self::NotCompared { .. }
-            | Self::NoArtifacts { .. }
-            | Self::NoFile { .. }
             | Self::StrangeContext { .. } => Exit::Failed,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use wire::JobState;
+use wire::{ErrorCode, JobState};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -20,31 +20,53 @@ pub(crate) enum Exit {
     Skipped,
     /// The job did not end in time.
     WaitTimedOut,
+    /// The token sees the project, and the thing is not there.
+    Missing,
+    /// The daemon refused the token, or shows it no such project, workflow or source.
+    Refused,
+    /// The daemon did not answer, was busy, or failed.
+    NoAnswer,
     /// Ctrl-C ended it.
     Interrupted,
 }
 
+macro_rules! requests {
+    () => {
+        "  7  it does not exist, in a project that the token sees
+  8  refused: the token, its rights, or no such project, workflow or source
+  9  no answer, too many requests, or the daemon failed"
+    };
+}
+
 macro_rules! codes {
     () => {
-        "\
+        concat!(
+            "\
 Exit codes:
   0  succeeded
   1  failed
   2  wrong usage
   4  the job was cancelled
   5  the job was skipped
-  6  the job was not over in time"
+  6  the job was not over in time
+",
+            requests!()
+        )
     };
 }
 
 pub(crate) const CODES: &str = codes!();
 
-pub(crate) const NEWS_CODES: &str = "\
+pub(crate) const NEWS_CODES: &str = concat!(
+    "\
 Exit codes:
   0  succeeded; with --exit-code: and there is no news
   1  failed
   2  wrong usage, or no expression of the scan asks for news
-  3  with --exit-code: there is news";
+  3  with --exit-code: there is news
+",
+    requests!()
+);
 
 pub(crate) const HELP: &str = concat!(
     codes!(),
@@ -64,6 +86,9 @@ impl Exit {
             Self::Cancelled => 4,
             Self::Skipped => 5,
             Self::WaitTimedOut => 6,
+            Self::Missing => 7,
+            Self::Refused => 8,
+            Self::NoAnswer => 9,
             // Shells report this code for a program that SIGINT ended.
             Self::Interrupted => 130,
         }
@@ -78,6 +103,57 @@ impl Exit {
             JobState::Cancelled => Self::Cancelled,
             JobState::Skipped => Self::Skipped,
             JobState::Scheduled | JobState::Running => Self::WaitTimedOut,
+        }
+    }
+}
+
+/// The exit of a command whose request failed. Only the daemon can say that a thing is missing: scripts then create it.
+impl From<&client::Error> for Exit {
+    fn from(error: &client::Error) -> Self {
+        use client::Error as E;
+        match error {
+            E::BaseUrl { .. } | E::Name { .. } => Self::Usage,
+            E::CaFile { .. } | E::Connector { .. } | E::Unsendable { .. } | E::Protocol { .. } => {
+                Self::Failed
+            }
+            E::Unreachable { .. } | E::Interrupted { .. } | E::TimedOut { .. } => Self::NoAnswer,
+            E::Refused {
+                status, problem, ..
+            } => Self::of_refusal(problem.code, *status),
+        }
+    }
+}
+
+impl Exit {
+    const fn of_refusal(code: ErrorCode, status: u16) -> Self {
+        use ErrorCode as C;
+        match code {
+            C::NotFound | C::Gone => Self::Missing,
+            C::ProjectNotFound | C::WorkflowNotFound | C::SourceNotFound => Self::Refused,
+            C::Unauthorized | C::Forbidden | C::QuotaExceeded => Self::Refused,
+            C::RequestTimeout | C::RateLimited | C::TooManyJobs => Self::NoAnswer,
+            C::DiskFull | C::Unavailable | C::Internal | C::Defect => Self::NoAnswer,
+            C::NoSuchRoute | C::MethodNotAllowed | C::InvalidRequest | C::BodyTooLarge => {
+                Self::Failed
+            }
+            C::UnsupportedMediaType | C::InvalidInputs | C::IdempotencyMismatch => Self::Failed,
+            C::AlreadyDone | C::AmbiguousName | C::Retired | C::Suspended => Self::Failed,
+            C::WorkflowUnreadable | C::IllegalTransition | C::JobOver | C::OfferLapsed => {
+                Self::Failed
+            }
+            C::LogMismatch | C::ArtifactMismatch | C::ArtifactUnreadable => Self::Failed,
+            C::CheckoutFailed | C::NameTaken | C::RunnerInUse | C::PollReplaced => Self::Failed,
+            C::TooManyTokens | C::LastAdmin | C::NoSecretKey | C::PreconditionFailed => {
+                Self::Failed
+            }
+            C::PathConflict | C::FolderFull | C::NotTheTip | C::DigestMismatch => Self::Failed,
+            C::RangeNotSatisfiable => Self::Failed,
+            // A newer daemon, or something between this program and the daemon.
+            C::Unknown => match status {
+                401 | 403 => Self::Refused,
+                408 | 429 | 500..=599 => Self::NoAnswer,
+                _ => Self::Failed,
+            },
         }
     }
 }

@@ -6,7 +6,8 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use client::settings::is_typed;
 use client::{Client, LogQuery};
-use wire::Job;
+use uuid::Uuid;
+use wire::ChangedJob;
 
 use crate::clock::parse_duration;
 use crate::error::Error;
@@ -45,30 +46,30 @@ impl Stay {
     /// Prints the id of the new job, and waits for its end if a flag asks for it.
     pub(crate) async fn after(
         self,
-        job: Job,
+        job: ChangedJob,
         client: &Client,
         session: &mut Session<'_>,
     ) -> Result<Exit, Error> {
         match self {
             Self::No => {
-                session.show(&job, id_line)?;
+                session.show(&job, |job| id_line(job.id()))?;
                 Ok(Exit::Succeeded)
             }
             Self::Following { timeout } => {
-                session.report(&job.id.to_string());
+                session.report(&job.id().to_string());
                 let mut lines = LogLines::default();
-                let waited = Waited::new(job.id);
+                let waited = Waited::new(job.id());
                 let end = follow::follow(session, client, &waited, LogQuery::default(), &mut lines);
                 let job = wait::within(timeout, &waited, end).await?;
                 Ok(wait::report_end(session, &job))
             }
             Self::Waiting { timeout } => {
-                print_id(session, &job)?;
-                let waited = Waited::new(job.id);
+                print_id(session, job.id())?;
+                let waited = Waited::new(job.id());
                 let end = wait::end_of(session, client, &waited);
                 let job = wait::within(timeout, &waited, end).await?;
                 if session.format != Format::Table {
-                    session.show(&job, id_line)?;
+                    session.show(&job, |job| id_line(job.id))?;
                 }
                 Ok(wait::report_end(session, &job))
             }
@@ -77,16 +78,16 @@ impl Stay {
 }
 
 /// Only the id, for scripts. Programs that need more choose another form.
-fn id_line(job: &Job) -> String {
-    format!("{}\n", job.id)
+fn id_line(job: Uuid) -> String {
+    format!("{job}\n")
 }
 
 /// Prints the id of a job that the command waits for. In the forms for programs, standard output is reserved for the finished
 /// job, so the id goes to standard error.
-fn print_id(session: &mut Session<'_>, job: &Job) -> Result<(), Error> {
+fn print_id(session: &mut Session<'_>, job: Uuid) -> Result<(), Error> {
     match session.format {
         Format::Table => session.terminal.data(&id_line(job))?,
-        Format::Json | Format::Yaml => session.report(&job.id.to_string()),
+        Format::Json | Format::Yaml => session.report(&job.to_string()),
     }
     session.terminal.flush()
 }

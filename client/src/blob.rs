@@ -1,7 +1,7 @@
 //! Blobs: files of users in a project. Without a project, the daemon takes the only project of the token.
 
 use http::Method;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_NONE_MATCH};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use uuid::Uuid;
 use wire::{Blob, BlobLink, BlobList, CopyBlob, CreateBlobLink, CreatedBlobLink, MoveBlob};
 
@@ -22,8 +22,17 @@ pub struct BlobUpload<'a> {
     pub sha256: Option<&'a str>,
     /// How long the blob is kept, such as `1h`.
     pub expires_in: Option<&'a str>,
-    /// Whether an existing blob must not be replaced.
-    pub is_new: bool,
+    pub replaces: Replaces<'a>,
+}
+
+/// Which blob at the path an upload may replace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Replaces<'a> {
+    #[default]
+    Any,
+    None,
+    /// Only the blob with this SHA-256, hexadecimal.
+    Content(&'a str),
 }
 
 impl Client {
@@ -94,9 +103,11 @@ impl Client {
         if let Some(sha256) = upload.sha256 {
             call = call.header(CONTENT_DIGEST, &format!("sha256:{sha256}"))?;
         }
-        if upload.is_new {
-            call = call.header(IF_NONE_MATCH, "*")?;
-        }
+        call = match upload.replaces {
+            Replaces::Any => call,
+            Replaces::None => call.header(IF_NONE_MATCH, "*")?,
+            Replaces::Content(sha256) => call.header(IF_MATCH, &format!("\"{sha256}\""))?,
+        };
         if let Some(size) = upload.size {
             // The daemon decides by the length whether it accepts the body.
             call = call.header(CONTENT_LENGTH, &size.to_string())?;

@@ -3,7 +3,9 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use http::Method;
 use uuid::Uuid;
-use wire::{CancelJob, DispatchResponse, Job, JobContext, JobState, Page, RerunJob, Trigger};
+use wire::{
+    CancelJob, ChangedJob, DispatchResponse, Job, JobContext, JobState, Page, RerunJob, Trigger,
+};
 
 use crate::repetition::Patience;
 use crate::route::Route;
@@ -104,7 +106,7 @@ impl Client {
         id: Uuid,
         request: RerunJob,
         idempotency_key: &str,
-    ) -> Result<Job, Error> {
+    ) -> Result<ChangedJob, Error> {
         let response: DispatchResponse = self
             .call(Method::POST, &job_route(id).then("rerun"))
             .idempotent(idempotency_key)?
@@ -117,7 +119,7 @@ impl Client {
     /// Cancels a job: `POST /jobs/{id}/cancel`. Returns the cancelled job.
     ///
     /// A finished job is refused with [`wire::ErrorCode::IllegalTransition`].
-    pub async fn cancel_job(&self, id: Uuid) -> Result<Job, Error> {
+    pub async fn cancel_job(&self, id: Uuid) -> Result<ChangedJob, Error> {
         self.call(Method::POST, &job_route(id).then("cancel"))
             .json(&CancelJob {})?
             .answer()

@@ -34,7 +34,7 @@ mod workflow;
 pub use artifact::Download;
 pub use audit::AuditFilter;
 pub use backoff::Backoff;
-pub use blob::BlobUpload;
+pub use blob::{BlobUpload, Replaces};
 pub use client::Client;
 pub use error::{Error, Operation};
 pub use job::JobFilter;

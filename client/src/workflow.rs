@@ -2,7 +2,7 @@
 
 use http::Method;
 use wire::{
-    DispatchRequest, DispatchResponse, Job, Page, PruneRequest, Pruned, Resume, Revision,
+    ChangedJob, DispatchRequest, DispatchResponse, Page, PruneRequest, Pruned, Resume, Revision,
     RevisionDiff, RevisionText, Suspend, SuspensionStatus, Why, Workflow,
 };
 
@@ -114,7 +114,7 @@ impl Client {
         scan: &str,
         request: &DispatchRequest,
         idempotency_key: &str,
-    ) -> Result<Job, Error> {
+    ) -> Result<ChangedJob, Error> {
         let route = Route::v0("workflows")
             .name(workflow)?
             .then("scans")

@@ -263,6 +263,7 @@ async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpErr
         life: None,
         projects: model::Projects::All,
         granted_by: model::Rights::admin(),
+        ends_by: None,
     };
     let token = serving.handle.state().submit(create).await?;
     let secret = token.secret.reveal();

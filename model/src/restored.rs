@@ -155,6 +155,7 @@ mod tests {
             life: None,
             projects: Projects::All,
             granted_by: Rights::admin(),
+            ends_by: None,
         });
         test.now += TimeDelta::seconds(1);
         made.unwrap()
@@ -219,6 +220,7 @@ mod tests {
             overlap: TimeDelta::zero(),
             life: None,
             by: by.clone(),
+            ends_by: None,
         };
         log.extend(later(&mut test, renew.clone()));
         let token = revoked.token.id;

@@ -111,9 +111,22 @@ fn jobs_and_people_share_files() {
     );
     refused(
         &world.output("everscan", &["blob", "cat", "old/x"]),
-        1,
+        7,
         "there is no blob `old/x`",
     );
+    let elsewhere = ["blob", "cat", "old/x", "--project", "nothing"];
+    refused(
+        &world.output("everscan", &elsewhere),
+        8,
+        "there is no project `nothing`",
+    );
+    let replace = |sha256: &str| {
+        let upload = ["blob", "upload", "--src", "names.txt", "--dst", "old/"];
+        world.output("everscan", &[&upload[..], &["--if-match", sha256]].concat())
+    };
+    let sha256 = blob["sha256"].as_str().unwrap();
+    assert!(replace(sha256).status.success());
+    refused(&replace(&"0".repeat(64)), 1, "has the SHA-256");
     let gone = world.everscan(&["blob", "rm", "-r", "old", "--dry-run"]);
     assert_eq!(gone, "old/2026/sorted.txt\nold/names.txt\n");
 

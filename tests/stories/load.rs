@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use uuid::Uuid;
-use wire::{DispatchRequest, Job, JobState, SetValue};
+use wire::{ChangedJob, DispatchRequest, Job, JobState, SetValue};
 
 use crate::copies::{self, Copier};
 use crate::promises::Promises;
@@ -186,7 +186,16 @@ pub(crate) async fn dispatch_tag(client: &Client, tag: &str) -> Result<Job, clie
         inputs.insert("padding".to_owned(), json!(padding));
     }
     let request = DispatchRequest { inputs };
-    client.dispatch(workflow, "count", &request, tag).await
+    let made = client.dispatch(workflow, "count", &request, tag).await?;
+    Ok(whole(made))
+}
+
+/// The token of the load may read jobs.
+fn whole(job: ChangedJob) -> Job {
+    match job {
+        ChangedJob::Whole(job) => *job,
+        ChangedJob::Short { .. } => panic!("{job:?}"),
+    }
 }
 
 fn is_cancelled(tag: &str) -> bool {
@@ -233,7 +242,7 @@ async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
         if is_cancelled(&tag)
             && let Ok(job) = client.cancel_job(job).await
         {
-            promises.lock().unwrap().saw(&job);
+            promises.lock().unwrap().saw(&whole(job));
         }
         // On a busy machine a job may take longer than the daemon holds a request.
         while let Ok(job) = client.await_job(job).await {

@@ -60,7 +60,7 @@ fn retention_keeps_the_configured_jobs_and_frees_the_bytes() {
     let kept: Vec<_> = jobs[2..].iter().rev().cloned().collect();
     assert_eq!(listed(&world), kept);
     let gone = world.output("everscan", &["job", "show", &jobs[0]]);
-    assert_eq!(gone.status.code(), Some(1));
+    assert_eq!(gone.status.code(), Some(7));
     let state = world.path("state/jobs");
     eventually("the files to go", || bytes_below(&state) < 4 * 240_000);
     assert!(bytes_below(&state) > 3 * 200_000);

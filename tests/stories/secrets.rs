@@ -140,7 +140,7 @@ fn missing_vars_and_secrets_are_named_with_a_hint() {
         "{error}"
     );
     let gone = world.output("everscan", &["var", "get", "URL"]);
-    assert_eq!(gone.status.code(), Some(1));
+    assert_eq!(gone.status.code(), Some(7));
     assert!(
         said(&gone).contains("there is no var `URL`"),
         "{}",

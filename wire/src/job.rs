@@ -323,7 +323,31 @@ pub struct DispatchRequest {
 /// The answer to a dispatch. The job is already durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DispatchResponse {
-    pub job: Job,
+    pub job: ChangedJob,
+}
+
+/// A job that the request made or changed. The answer to a token without the scope `job:read` has only its id and state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ChangedJob {
+    Whole(Box<Job>),
+    Short { id: Uuid, state: JobState },
+}
+
+impl ChangedJob {
+    pub fn id(&self) -> Uuid {
+        match self {
+            Self::Whole(job) => job.id,
+            Self::Short { id, .. } => *id,
+        }
+    }
+
+    pub fn state(&self) -> JobState {
+        match self {
+            Self::Whole(job) => job.state,
+            Self::Short { state, .. } => *state,
+        }
+    }
 }
 
 /// The body of a rerun.

@@ -74,6 +74,12 @@ pub enum ErrorCode {
     NoSuchRoute,
     /// 404: it does not exist, or this token may not see it.
     NotFound,
+    /// 404: no such project, or this token may not see it.
+    ProjectNotFound,
+    /// 404: no such workflow, or this token may not see its project.
+    WorkflowNotFound,
+    /// 404: no such source, or this token may not see it.
+    SourceNotFound,
     /// 405: the path exists, the method does not.
     MethodNotAllowed,
     /// 400: the request is malformed.

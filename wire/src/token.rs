@@ -16,10 +16,10 @@ pub struct CreateToken {
     /// The projects of the token, by name or id; absent: the projects of the caller's token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub projects: Option<Vec<String>>,
-    /// Seconds until it expires; absent for 90 days.
+    /// Seconds until it expires; absent for 90 days. It expires with the caller's token, if that is earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
-    /// True if it stays valid until it is revoked.
+    /// True if it stays valid until it is revoked, or until the caller's token expires.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_expires: bool,
 }
@@ -54,7 +54,7 @@ pub struct RegenerateToken {
     /// Seconds for which the current secret is still accepted; up to a day.
     #[serde(default)]
     pub overlap_seconds: u64,
-    /// Seconds until the token expires; absent: unchanged.
+    /// Seconds until the token expires; absent: unchanged. A caller whose own token expires gives no later end than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
 }

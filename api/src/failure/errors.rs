@@ -161,7 +161,7 @@ impl From<SourceError> for Failure {
     fn from(error: SourceError) -> Self {
         let text = error.to_string();
         match error {
-            SourceError::NoSuchSource { .. } => Self::new(ErrorCode::NotFound, text)
+            SourceError::NoSuchSource { .. } => Self::new(ErrorCode::SourceNotFound, text)
                 .hint("`everscan source list` shows the sources"),
             SourceError::Stopping => Self::new(ErrorCode::Unavailable, text),
         }

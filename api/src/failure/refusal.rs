@@ -12,15 +12,15 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let text = refusal.to_string();
         match refusal {
-            Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::NotFound, text)
+            Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::WorkflowNotFound, text)
                 .hint("`everscan workflow list` shows the workflows"),
             Refusal::NoSuchScan { .. }
             | Refusal::NoSuchRunner
             | Refusal::NoSuchSession
-            | Refusal::NoSuchSource { .. }
-            | Refusal::NoSuchProject { .. }
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::NoSuchSource { .. } => Self::new(ErrorCode::SourceNotFound, text),
+            Refusal::NoSuchProject { .. } => Self::new(ErrorCode::ProjectNotFound, text),
             Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob ls` shows the blobs; `everscan blob sync` fetches a folder"),
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)

@@ -74,12 +74,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
 pub(super) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     let missing = || Failure::not_found("link", named);
     let id: BlobLinkId = named.parse().map_err(|_| missing())?;
-    let may_store = user.rights().scopes.allow(Scope::BlobWrite);
-    let link = user.find(|seen| {
-        let link = seen.blob_link(id).ok_or_else(missing)?;
-        let is_allowed = link.use_for == LinkUse::Get || may_store;
-        is_allowed.then_some(link.id).ok_or_else(missing)
-    })?;
+    let link = user.find(|seen| Ok(seen.blob_link(id).ok_or_else(missing)?.id))?;
     user.submit(link.map(|link| RevokeBlobLink { link: *link }))
         .await
 }

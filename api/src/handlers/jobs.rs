@@ -7,7 +7,7 @@ use model::{JobId, JobState, Reason, Seen, StateKind, Trigger, WorkflowId};
 use state::JobFilter;
 use tokio::time::Instant;
 use warp::reply::Response;
-use wire::{CancelJob, ErrorCode, JobContext, Page};
+use wire::{CancelJob, ChangedJob, ErrorCode, JobContext, Page};
 use workflow::{Context, ScanName};
 
 use super::workflows;
@@ -244,7 +244,18 @@ pub(crate) async fn context(user: &Visible, job: &ShownJob) -> Result<JobContext
 pub(super) async fn cancel(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let CancelJob {} = request.body.json_or_default(&request.headers).await?;
     let job = cancel_named(user, request.parameter(0)).await?;
-    Ok(reply::ok(&wire_job(user, &job).await?))
+    Ok(reply::ok(&changed(user, &job).await?))
+}
+
+/// What the caller learns of a job that it made or changed.
+pub(super) async fn changed(user: &Visible, job: &ShownJob) -> Result<ChangedJob, Failure> {
+    Ok(match user.reads_jobs() {
+        true => ChangedJob::Whole(Box::new(wire_job(user, job).await?)),
+        false => ChangedJob::Short {
+            id: job.id.uuid(),
+            state: convert::state(&job.state),
+        },
+    })
 }
 
 /// Cancels a job. A cancelled job is returned as it is, so a repeat is harmless.

@@ -8,7 +8,7 @@ use model::{
 };
 use tokio::sync::Semaphore;
 use warp::reply::Response;
-use wire::{Page, SetValue};
+use wire::{ErrorCode, Page, SetValue};
 
 use crate::body;
 use crate::convert;
@@ -271,7 +271,9 @@ pub(crate) fn project(user: &Visible, named: &str) -> Result<Shown<ProjectId>, F
 pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
     let named = text.parse().ok().and_then(|name| seen.source(&name));
     let by_id = || text.parse().ok().and_then(|id| seen.source_of(id));
-    named
-        .or_else(by_id)
-        .ok_or_else(|| Failure::not_found("project", text))
+    named.or_else(by_id).ok_or_else(|| {
+        Failure::not_found("project", text)
+            .coded(ErrorCode::ProjectNotFound)
+            .hint("`everscan project list` shows the projects that the token sees")
+    })
 }

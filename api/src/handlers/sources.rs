@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{Seen, Source, SourceName};
 use warp::reply::Response;
-use wire::Page;
+use wire::{ErrorCode, Page};
 
 use crate::convert;
 use crate::failure::Failure;
@@ -58,7 +58,9 @@ pub(crate) fn name(user: &Visible, named: &str) -> Result<Shown<SourceName>, Fai
 
 fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
     let source = text.parse().ok().and_then(|name| seen.source(&name));
-    source
-        .filter(|source| source.configured)
-        .ok_or_else(|| Failure::not_found("source", text))
+    source.filter(|source| source.configured).ok_or_else(|| {
+        Failure::not_found("source", text)
+            .coded(ErrorCode::SourceNotFound)
+            .hint("`everscan source list` shows the sources")
+    })
 }

@@ -38,7 +38,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
     Ok(reply::json(StatusCode::CREATED, &created))
 }
 
-/// Makes a token. The token may not have more rights than the token of the caller. A repeat with the same `Idempotency-Key` is
+/// Makes a token. The token may not have more rights than the token of the caller, and ends no later. A repeat with the same `Idempotency-Key` is
 /// refused, because the secret is shown once.
 pub(crate) async fn make(
     user: &Visible,
@@ -61,13 +61,14 @@ pub(crate) async fn make(
         (None, true) => None,
         (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
     };
-    let create = |granted_by| {
+    let create = |granted_by, ends_by| {
         let command = decide::CreateToken {
             name: asked.name,
             scopes,
             projects,
             life,
             granted_by,
+            ends_by,
         };
         Once { command, key }
     };
@@ -96,12 +97,13 @@ pub(crate) async fn renew(
     let overlap = seconds(asked.overlap_seconds)
         .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
     let life = life(asked.expires_in_seconds)?;
-    let regenerate = |by| {
+    let regenerate = |by, ends_by| {
         let command = decide::RegenerateToken {
             token,
             overlap,
             life,
             by,
+            ends_by,
         };
         Once { command, key }
     };

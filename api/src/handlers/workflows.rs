@@ -53,7 +53,9 @@ pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord,
             }
             None => "`everscan workflow list` shows the workflows".to_owned(),
         };
-        Failure::not_found("workflow", text).hint(hint)
+        Failure::not_found("workflow", text)
+            .coded(ErrorCode::WorkflowNotFound)
+            .hint(hint)
     };
     if let Ok(id) = text.parse::<WorkflowId>() {
         let found = seen.workflow_record(id).map(|record| &**record);

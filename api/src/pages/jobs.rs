@@ -68,7 +68,10 @@ fn refused(
     failure: Failure,
 ) -> Result<(StatusCode, Refused), Failure> {
     let failure = match failure.code {
-        ErrorCode::NotFound | ErrorCode::AmbiguousName | ErrorCode::WorkflowUnreadable => {
+        ErrorCode::NotFound
+        | ErrorCode::WorkflowNotFound
+        | ErrorCode::AmbiguousName
+        | ErrorCode::WorkflowUnreadable => {
             let field = frame.user.read(|seen| unknown(seen, filter));
             failure.of_field(field)
         }
@@ -200,7 +203,10 @@ async fn made_by(
 pub(super) fn is_of_the_workflow(failure: &Failure) -> bool {
     matches!(
         failure.code,
-        ErrorCode::NotFound | ErrorCode::WorkflowUnreadable | ErrorCode::AmbiguousName
+        ErrorCode::NotFound
+            | ErrorCode::WorkflowNotFound
+            | ErrorCode::WorkflowUnreadable
+            | ErrorCode::AmbiguousName
     )
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use http::StatusCode;
 use maud::Markup;
 use model::{Circle, Reason, Scope, StateKind};
 use ui::chart::{Bar, Lane};
@@ -9,7 +10,7 @@ use ui::links;
 use ui::pages::{self, Failing, Unfinished};
 use uuid::Uuid;
 use warp::reply::Response;
-use wire::{ErrorCode, Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
+use wire::{Job, JobLine, JobState, Page, Project, Runner, ScanStatus, Slot, Source};
 
 use super::charts;
 use super::frame::Frame;
@@ -131,7 +132,7 @@ async fn histories<'a>(
         // The scan may have been removed meanwhile.
         let is_readable = match &page {
             Ok(page) => page.damaged.is_empty(),
-            Err(failure) => failure.code == ErrorCode::NotFound,
+            Err(failure) => failure.status() == StatusCode::NOT_FOUND,
         };
         if !is_readable {
             unreadable.push(scan);

@@ -25,7 +25,7 @@ routes! {
         takes::<wire::CreateBlobLink, wire::CreatedBlobLink>("Make a link to a blob")
             .statuses(&[201])
             .reads(&[IDEMPOTENCY_KEY]);
-    User RevokeBlobLink DELETE "/v0/blob-links/{link}", BlobRead; [], 0,
+    User RevokeBlobLink DELETE "/v0/blob-links/{link}", BlobWrite; [], 0,
         does("Revoke a link");
 
     Link Download GET "/v0/linked-blobs/{secret}"; [], 0,

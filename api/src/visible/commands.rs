@@ -12,7 +12,7 @@ use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, Principal,
     ProjectId, ProjectSecrets, Rights, RunnerId, SecretValue, SessionId, SourceName, StoredSecret,
-    TokenId, WorkflowId, World,
+    Timestamp, TokenId, WorkflowId, World,
 };
 use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
@@ -178,27 +178,33 @@ impl Visible {
         Ok(())
     }
 
-    /// Submits a command that makes a token. The command gets the caller's rights.
+    /// Submits a command that makes a token. The command gets the caller's rights, and the end of the caller's token.
     pub(crate) async fn create_token<C: Command>(
         &self,
-        create: impl FnOnce(Rights) -> C,
+        create: impl FnOnce(Rights, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
-        let create = create(self.rights());
+        let create = create(self.rights(), self.token_expires_at());
         Ok(self.managing()?.state().submit(create).await?)
     }
 
-    /// Submits a command that ends the present secret of a token. The command gets the caller's rights.
+    /// Submits a command that ends the present secret of a token. The command gets the same.
     pub(crate) async fn end_secret<C: Command>(
         &self,
         token: TokenId,
-        end: impl FnOnce(Rights) -> C,
+        end: impl FnOnce(Rights, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
-        let end = end(self.rights());
+        let end = end(self.rights(), self.token_expires_at());
         Ok(self.managing()?.state().end_secret(token, end).await?)
     }
 
+    fn token_expires_at(&self) -> Option<Timestamp> {
+        let token = self.principal.token;
+        self.state().read(|world| world.token(token)?.expires_at)
+    }
+
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
-        self.end_secret(token, |by| RevokeToken { token, by }).await
+        self.end_secret(token, |by, _| RevokeToken { token, by })
+            .await
     }
 
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {

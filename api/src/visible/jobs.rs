@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::limits::ID_PART_DIGITS;
-use model::{Job, JobId, JobIdPart, NoJobIdPart, Reason, waiting};
+use model::{Job, JobId, JobIdPart, NoJobIdPart, Reason, Scope, waiting};
 use reconciler::ArtifactProgress;
 use state::{
     Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, ZipEntry, ZipProblem,
@@ -44,7 +44,8 @@ impl Visible {
         let mut named = self.jobs_with(&part, None, CANDIDATES + 1).await?;
         drop(turn);
         if named.len() > 1 {
-            return Err(ambiguous(text, &named));
+            let shown: &[ShownJob] = if self.reads_jobs() { &named } else { &[] };
+            return Err(ambiguous(text, shown));
         }
         named.pop().ok_or_else(|| {
             Failure::not_found("job", text).hint(format!(
@@ -52,6 +53,11 @@ impl Visible {
                  {NAMED_JOBS} finished ones; an older job needs its whole id"
             ))
         })
+    }
+
+    /// Callers that only start or cancel jobs learn nothing else of them.
+    pub(crate) fn reads_jobs(&self) -> bool {
+        self.rights().scopes.allow(Scope::JobRead)
     }
 
     /// Waits for the turn to make a list that reads histories.
@@ -226,7 +232,7 @@ impl Visible {
     }
 }
 
-/// The problem if a part of an id belongs to several jobs, newest first.
+/// The problem if a part of an id belongs to several jobs, newest first. There are none for a caller that may not read them.
 fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     let shown = jobs.iter().take(CANDIDATES).map(|job| {
         let (scan, state) = (&job.scan, job.state.name());
@@ -238,10 +244,13 @@ fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     } else {
         ""
     };
+    let hint = match shown.as_slice() {
+        [] => "give more of it, or the whole id".to_owned(),
+        shown => format!("give more of it: {}{more}", shown.join(", ")),
+    };
     let text = format!(
         "the ids of several jobs begin or end with `{}`",
         shorten(part)
     );
-    Failure::new(ErrorCode::AmbiguousName, text)
-        .hint(format!("give more of it: {}{more}", shown.join(", ")))
+    Failure::new(ErrorCode::AmbiguousName, text).hint(hint)
 }

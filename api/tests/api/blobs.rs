@@ -469,9 +469,12 @@ async fn a_link_has_no_more_rights_than_its_token() {
     let refused = call.send(service.address).await;
     refused.problem(403, "forbidden");
     let (id, url) = linked(&service, &reader, &get).await;
+    let path = format!("/v0/blob-links/{id}");
+    let revoke = Call::new(Method::DELETE, &path).bearer(&reader);
+    revoke.send(service.address).await.problem(403, "forbidden");
     // For a token of another project, the link does not exist.
-    let other = service.limited([Scope::BlobRead], &["other"]).await;
-    let revoke = Call::new(Method::DELETE, format!("/v0/blob-links/{id}")).bearer(&other);
+    let other = service.limited([Scope::BlobWrite], &["other"]).await;
+    let revoke = Call::new(Method::DELETE, &path).bearer(&other);
     revoke.send(service.address).await.problem(404, "not_found");
     assert_eq!(Call::get(&url).send(service.address).await.status, 200);
     for token in service.get("/v0/tokens").await.expect(200)["items"]

@@ -134,9 +134,11 @@ async fn a_dispatch_of_an_unknown_scan_is_refused() {
         let path = format!("/v0/workflows/{workflow}/scans/{scan}/dispatch");
         service.admin(Call::post(path))
     };
-    dispatch("nothing", "build").await.problem(404, "not_found");
+    let missing = dispatch("nothing", "build").await;
+    missing.problem(404, "workflow_not_found");
     for broken in ["broken", "other%2Fbroken"] {
-        let problem = dispatch(broken, "build").await.problem(404, "not_found");
+        let problem = dispatch(broken, "build").await;
+        let problem = problem.problem(404, "workflow_not_found");
         assert!(
             text(&problem["hint"]).contains("`everscan source show "),
             "{problem}"

@@ -182,7 +182,12 @@ async fn a_listener_gets_only_requested_and_visible_events() {
         (&format!("?job={first}"), &of_other),
     ] {
         let call = Call::get(format!("/v0/events{query}")).bearer(token);
-        call.send(service.address).await.problem(404, "not_found");
+        let code = match query.split('=').next() {
+            Some("?project") => "project_not_found",
+            Some("?workflow") => "workflow_not_found",
+            _ => "not_found",
+        };
+        call.send(service.address).await.problem(404, code);
     }
 }
 

@@ -53,6 +53,13 @@ async fn an_ambiguous_part_lists_its_jobs_and_an_unknown_part_says_which_jobs_we
     let hint = text(&answer.problem(409, "ambiguous_name")["hint"]);
     assert!(hint.contains(&first) && hint.contains(&second), "{hint}");
 
+    // Without `job:read` no job is named.
+    let writer = service.limited([Scope::JobWrite], &["main"]).await;
+    let call = Call::post(format!("/v0/jobs/{shared}/cancel")).bearer(&writer);
+    let problem = call.send(service.address).await;
+    let hint = text(&problem.problem(409, "ambiguous_name")["hint"]);
+    assert_eq!(hint, "give more of it, or the whole id");
+
     // Jobs of other projects are no candidates.
     let stranger = service.limited([Scope::JobRead], &["other"]).await;
     let call = Call::get(format!("/v0/jobs/{shared}")).bearer(&stranger);

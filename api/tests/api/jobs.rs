@@ -82,7 +82,7 @@ async fn filters_select_the_matching_jobs() {
         assert_eq!(problem["errors"][0]["field"].as_str(), field, "{problem}");
     }
     let answer = service.get("/v0/jobs?workflow=nothing").await;
-    answer.problem(404, "not_found");
+    answer.problem(404, "workflow_not_found");
 }
 
 #[tokio::test]

@@ -67,7 +67,10 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::Unauthorized => Some(ErrorCode::Forbidden),
         ErrorCode::Forbidden => Some(ErrorCode::NoSuchRoute),
         ErrorCode::NoSuchRoute => Some(ErrorCode::NotFound),
-        ErrorCode::NotFound => Some(ErrorCode::MethodNotAllowed),
+        ErrorCode::NotFound => Some(ErrorCode::ProjectNotFound),
+        ErrorCode::ProjectNotFound => Some(ErrorCode::WorkflowNotFound),
+        ErrorCode::WorkflowNotFound => Some(ErrorCode::SourceNotFound),
+        ErrorCode::SourceNotFound => Some(ErrorCode::MethodNotAllowed),
         ErrorCode::MethodNotAllowed => Some(ErrorCode::InvalidRequest),
         ErrorCode::InvalidRequest => Some(ErrorCode::RequestTimeout),
         ErrorCode::RequestTimeout => Some(ErrorCode::BodyTooLarge),
@@ -159,6 +162,12 @@ async fn the_problems_of_all_error_codes_are_unchanged() {
         .get("/v0/jobs/01990000-0000-7000-8000-000000000000")
         .await;
     seen.take(404, ErrorCode::NotFound, &answer);
+    let answer = service.get("/v0/projects/nothing/vars/URL").await;
+    seen.take(404, ErrorCode::ProjectNotFound, &answer);
+    let answer = service.get("/v0/workflows/nothing").await;
+    seen.take(404, ErrorCode::WorkflowNotFound, &answer);
+    let answer = service.get("/v0/sources/nothing").await;
+    seen.take(404, ErrorCode::SourceNotFound, &answer);
     let answer = service.admin(Call::new(Method::PUT, "/v0/jobs")).await;
     seen.take(405, ErrorCode::MethodNotAllowed, &answer);
     let answer = service.get("/v0/jobs?limit=1000").await;
@@ -328,9 +337,14 @@ async fn an_unknown_thing_is_reported_before_a_wrong_value_of_the_query() {
         format!("{job}/artifacts/out/entries?limit=x"),
         format!("{job}/artifacts/out/diff?limit=x"),
     ] {
-        service.get(&path).await.problem(404, "not_found");
+        let code = match path.split_once("/none/") {
+            Some(("/v0/workflows", _)) => "workflow_not_found",
+            Some(("/v0/projects", _)) => "project_not_found",
+            _ => "not_found",
+        };
+        service.get(&path).await.problem(404, code);
     }
     let body = json!({});
     let sync = service.post("/v0/sources/none/sync?wait=x", &body);
-    sync.await.problem(404, "not_found");
+    sync.await.problem(404, "source_not_found");
 }

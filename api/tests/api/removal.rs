@@ -131,5 +131,5 @@ async fn pruning_removes_the_jobs_beyond_the_policy() {
     let answer = service.post(path, &json!({"dryrun": true})).await;
     answer.problem(400, "invalid_request");
     let answer = service.post("/v0/workflows/none/prune", &json!({})).await;
-    answer.problem(404, "not_found");
+    answer.problem(404, "workflow_not_found");
 }

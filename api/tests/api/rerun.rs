@@ -60,6 +60,46 @@ scans:
     assert_eq!(made["rerun_of"], json!(job));
 }
 
+/// The inputs of the job may be what the token must not read.
+#[tokio::test]
+async fn a_token_without_job_read_learns_only_the_id_and_the_state_of_a_job() {
+    let service = Service::start().await;
+    let starter = service.personal([Scope::Dispatch], None).await;
+    let writer = service.personal([Scope::JobWrite], None).await;
+    let post = async |path: String, token: &str, body: serde_json::Value| {
+        let call = Call::post(path).bearer(token).json(&body);
+        call.send(service.address).await
+    };
+    let short = |job: &serde_json::Value, state: &str| {
+        let id = text(&job["id"]);
+        assert_eq!(*job, json!({"id": id, "state": state}));
+        id
+    };
+    let path = "/v0/workflows/main%2Fpipeline/scans/build/dispatch".to_owned();
+    let inputs = json!({"inputs": {"target": "all"}});
+    let made = post(path, &starter, inputs).await.expect(202);
+    let job = short(&made["job"], "scheduled");
+    let cancel = format!("/v0/jobs/{job}/cancel");
+    let cancelled = post(cancel.clone(), &writer, json!({})).await.expect(200);
+    assert_eq!(short(&cancelled, "cancelled"), job);
+    let again = post(cancel, &writer, json!({})).await.expect(200);
+    assert_eq!(again, cancelled);
+    let rerun = format!("/v0/jobs/{job}/rerun");
+    let made = post(rerun.clone(), &starter, json!({})).await.expect(202);
+    assert_ne!(short(&made["job"], "scheduled"), job);
+
+    let flag = "
+scans:
+  build:
+    on: { dispatch: { inputs: { target: { type: bool } } } }
+    steps: [ { run: make } ]
+";
+    service.push(&[("workflows/pipeline.yaml", flag)]).await;
+    let refused = post(rerun, &starter, json!({"current": true})).await;
+    let problem = refused.problem(422, "invalid_inputs");
+    assert!(problem.get("errors").is_none(), "{problem}");
+}
+
 #[tokio::test]
 async fn a_rerun_has_all_of_its_large_inputs() {
     let service = Service::start().await;

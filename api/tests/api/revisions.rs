@@ -198,6 +198,6 @@ async fn revisions_of_another_project_do_not_exist_for_a_reader() {
     for path in ["", "/1", "/1/diff"] {
         let call = Call::new(Method::GET, format!("{REVISIONS}{path}")).bearer(&stranger);
         let answer = call.send(service.address).await;
-        answer.problem(404, "not_found");
+        answer.problem(404, "workflow_not_found");
     }
 }

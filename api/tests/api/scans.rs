@@ -84,7 +84,7 @@ async fn scans_show_their_triggers_and_their_newest_job() {
     service
         .get("/v0/scans?workflow=nothing")
         .await
-        .problem(404, "not_found");
+        .problem(404, "workflow_not_found");
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn scans_of_another_project_do_not_exist_for_a_reader() {
     let ask = |path: String| Call::get(path).bearer(&stranger).send(service.address);
     for path in ["", "/history", "/ledger"] {
         let answer = ask(format!("{PIPELINE}/scans/build{path}")).await;
-        answer.problem(404, "not_found");
+        answer.problem(404, "workflow_not_found");
     }
     for (path, count) in [("scans", 5), ("schedule?limit=2", 2)] {
         let page = ask(format!("/v0/{path}")).await.expect(200);

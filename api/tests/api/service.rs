@@ -308,6 +308,7 @@ impl Service {
             life,
             projects: model::Projects::All,
             granted_by: model::Rights::admin(),
+            ends_by: None,
         };
         let created = self.handle.state().submit(create).await.unwrap();
         created.secret.reveal().to_owned()
@@ -328,6 +329,7 @@ impl Service {
             ),
             life: None,
             granted_by: model::Rights::admin(),
+            ends_by: None,
         };
         let created = self.handle.state().submit(create).await.unwrap();
         created.secret.reveal().to_owned()

@@ -153,7 +153,7 @@ async fn suspending_needs_the_scope_of_workflows_and_the_reason_is_limited() {
     let missing = suspend(&service, &format!("{PIPELINE}/scans/larg")).await;
     missing.problem(404, "not_found");
     let missing = suspend(&service, "/v0/workflows/none").await;
-    missing.problem(404, "not_found");
+    missing.problem(404, "workflow_not_found");
 }
 
 #[tokio::test]

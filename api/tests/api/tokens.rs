@@ -211,6 +211,38 @@ async fn a_token_expires_after_a_quarter_by_default() {
     assert_eq!(problem["errors"][0]["field"], "never_expires");
 }
 
+#[tokio::test]
+async fn what_a_token_makes_ends_no_later_than_the_token() {
+    let service = Service::start().await;
+    let asked = json!({
+        "name": "maker", "scopes": ["token:write", "job:read"], "expires_in_seconds": 86_400
+    });
+    let maker = service.post("/v0/tokens", &asked).await.expect(201);
+    let (end, secret) = (&maker["expires_at"], text(&maker["secret"]));
+    let post = |path: &str, body: Value| {
+        let call = Call::post(path).bearer(&secret).json(&body);
+        call.send(service.address)
+    };
+    for (name, asked) in [
+        ("expires_in_seconds", json!(90 * 86_400)),
+        ("never_expires", json!(true)),
+        ("projects", json!(null)),
+    ] {
+        let body = json!({"name": name, "scopes": ["job:read"], name: asked});
+        let made = post("/v0/tokens", body).await.expect(201);
+        assert_eq!(&made["expires_at"], end, "{name}");
+    }
+    let asked = json!({"name": "brief", "scopes": ["job:read"], "expires_in_seconds": 60});
+    let made = post("/v0/tokens", asked).await.expect(201);
+    assert!(text(&made["expires_at"]) < text(end), "{made}");
+    let longer = json!({"expires_in_seconds": 90 * 86_400});
+    for token in ["brief", "maker"] {
+        let path = format!("/v0/tokens/{token}/regenerate");
+        let renewed = post(&path, longer.clone()).await.expect(200);
+        assert_eq!(&renewed["expires_at"], end, "{token}");
+    }
+}
+
 /// Objects of another project get the same answers as missing objects.
 #[tokio::test]
 async fn objects_of_another_project_do_not_exist_for_a_token() {
@@ -288,7 +320,9 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
             send(&made_up, &of_other).await,
         );
         let shape = |answer: &Answer| {
-            let mut body = answer.problem(404, "not_found");
+            let code = text(&answer.json()["code"]);
+            assert!(code.ends_with("not_found"), "{code}");
+            let mut body = answer.problem(404, &code);
             body["request_id"].take();
             let body = body.to_string();
             let body = body.replace(&claimed.id, "ID").replace(NOBODYS_JOB, "ID");

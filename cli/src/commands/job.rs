@@ -84,7 +84,7 @@ impl Command {
             Self::Cancel { job } => {
                 let (client, id) = session.client_and_job(&job).await?;
                 let job = client.cancel_job(id).await?;
-                session.show(&job, |job| format!("{}\n", job.state.as_str()))?;
+                session.show(&job, |job| format!("{}\n", job.state().as_str()))?;
                 Ok(Exit::Succeeded)
             }
             Self::Context { job } => show_context(&job, session).await,

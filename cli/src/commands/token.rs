@@ -22,7 +22,7 @@ pub(crate) enum Command {
         /// A project of the token; may be repeated; without it, all projects of your token
         #[arg(long, env = "SERVICE_PROJECT", value_delimiter = ',')]
         project: Vec<String>,
-        /// When it ends, as in 30d, or never
+        /// When it ends, as in 30d, or never; no later than the token that makes it
         #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_life, default_value = "90d")]
         expires_in: Life,
     },
@@ -35,7 +35,7 @@ pub(crate) enum Command {
         /// How long the current secret is still accepted, as in 1h, up to a day; without it, not at all
         #[arg(long, env = "SERVICE_OVERLAP", value_name = "DURATION", value_parser = parse_duration)]
         overlap: Option<Duration>,
-        /// When it expires, as in 30d; without it, as before
+        /// When it expires, as in 30d, but not extended beyond the end of the token in use; without it, as before
         #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_duration)]
         expires_in: Option<Duration>,
     },
@@ -117,6 +117,9 @@ impl Command {
 
 fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), Error> {
     session.show(created, |created| format!("{}\n", created.secret))?;
+    if let Some(end) = &created.token.expires_at {
+        session.report(&format!("it is valid until {}", time(end)));
+    }
     session.report("keep it in SERVICE_TOKEN or a file; it is not shown again");
     Ok(())
 }

@@ -104,7 +104,7 @@ fn a_refused_download_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start([Reply::problem(410, "gone", "it has expired", None)]);
     let output = download(folder.path(), &server.url, "");
-    assert_eq!(output.code, 1);
+    assert_eq!(output.code, 7);
     assert!(
         output.stderr.contains("it has expired"),
         "{}",

@@ -40,7 +40,7 @@ fn a_daemon_that_is_not_there_is_named_with_the_cause() {
     // Nothing listens on port 1.
     let url = "http://127.0.0.1:1";
     let output = run_at(url, "runner register-token");
-    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+    assert_eq!((output.code, output.stdout.as_str()), (9, ""));
     assert_eq!(
         output.stderr,
         format!(
@@ -70,6 +70,100 @@ fn a_refusal_shows_the_message_of_the_daemon() {
             id(1)
         )
     );
+}
+
+#[test]
+fn a_token_without_job_read_starts_and_cancels_jobs() {
+    let short = |state: &str| serde_json::json!({"id": id(1), "state": state});
+    let replies = [
+        Reply::json(&serde_json::json!({"job": short("scheduled")})).status(202),
+        Reply::json(&short("cancelled")),
+    ];
+    let server = Server::start(replies);
+    for (line, stdout) in [
+        (
+            "scan dispatch recon subdomains".to_owned(),
+            id(1).to_string(),
+        ),
+        (format!("job cancel {}", id(1)), "cancelled".to_owned()),
+    ] {
+        let output = run_at(&server.url, &line);
+        assert_eq!((output.code, output.stdout), (0, format!("{stdout}\n")));
+    }
+}
+
+/// A script that creates a missing blob must not do so because a token has expired.
+#[test]
+fn exit_codes_tell_a_missing_thing_from_a_refusal_and_from_no_answer() {
+    for (status, code, exit) in [
+        (404, "not_found", 7),
+        (410, "gone", 7),
+        (404, "project_not_found", 8),
+        (404, "workflow_not_found", 8),
+        (404, "source_not_found", 8),
+        (401, "unauthorized", 8),
+        (403, "forbidden", 8),
+        (403, "quota_exceeded", 8),
+        (429, "too_many_jobs", 9),
+        (500, "internal", 9),
+        (507, "disk_full", 9),
+        (412, "precondition_failed", 1),
+        (409, "ambiguous_name", 1),
+        (400, "invalid_request", 1),
+        // The daemon did not say that the thing is missing.
+        (404, "no_such_route", 1),
+        (404, "of_a_newer_daemon", 1),
+        (403, "of_a_newer_daemon", 8),
+        (500, "of_a_newer_daemon", 9),
+    ] {
+        let server = Server::start([Reply::problem(status, code, "no", None)]);
+        let output = run_at(&server.url, "blob download --src a --dst /dev/null/a");
+        assert_eq!(output.code, exit, "{status} {code}: {}", output.stderr);
+    }
+    for (status, exit) in [(401, 8), (404, 1), (500, 9)] {
+        let server = Server::start([Reply::bytes("from a proxy").status(status)]);
+        let output = run_at(&server.url, &format!("job show {}", id(1)));
+        assert_eq!(output.code, exit, "{status}: {}", output.stderr);
+    }
+}
+
+#[test]
+fn the_table_of_exit_codes_has_those_of_the_help() {
+    let docs = include_str!("../../../docs/operating.md");
+    let (_, table) = docs.split_once("| `everscan` | meaning |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let rows = table
+        .lines()
+        .skip(2)
+        .filter_map(|row| row.split('|').nth(1));
+    let documented: Vec<&str> = rows.map(str::trim).collect();
+    let helps = ["--help", "job artifact news --help"].map(|line| run(line).stdout);
+    let lines = helps.iter().flat_map(|help| {
+        let (_, codes) = help.split_once("Exit codes:\n").unwrap();
+        codes
+            .lines()
+            .map_while(|line| line.split_whitespace().next())
+    });
+    let mut shown: Vec<&str> = lines.filter(|word| word.parse::<u8>().is_ok()).collect();
+    shown.sort_unstable();
+    shown.dedup();
+    shown.push("130");
+    assert_eq!(documented, shown);
+}
+
+#[test]
+fn a_blob_is_replaced_only_if_it_has_the_content_that_was_read() {
+    let sha256 = "AB".repeat(32);
+    let server = Server::start([Reply::problem(412, "precondition_failed", "changed", None)]);
+    let upload = "blob upload --src Cargo.toml --if-match";
+    let output = run_at(&server.url, &format!("{upload} {sha256}"));
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    let condition = format!("if-match: \"{}\"", sha256.to_lowercase());
+    assert_eq!(server.seen()[0].condition, Some(condition));
+    for wrong in ["abc".to_owned(), format!("{sha256} --no-replace")] {
+        let output = run_at("http://127.0.0.1:1", &format!("{upload} {wrong}"));
+        assert_eq!(output.code, 2, "{}", output.stderr);
+    }
 }
 
 #[test]

@@ -276,6 +276,7 @@ fn blobs_have_short_flags() {
 
 fn dispatched() -> Reply {
     let job = job(JobState::Scheduled);
+    let job = wire::ChangedJob::Whole(Box::new(job));
     Reply::json(&DispatchResponse { job }).status(202)
 }
 

@@ -4,14 +4,14 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use wire::{DispatchResponse, JobState, Stream};
+use wire::{ChangedJob, DispatchResponse, JobState, Stream};
 
 use crate::everscan::{command, run, run_at};
 use crate::fixtures::{at, id, job, log};
 use crate::server::{Reply, Server};
 
 fn dispatched() -> Reply {
-    let job = job(JobState::Scheduled);
+    let job = ChangedJob::Whole(Box::new(job(JobState::Scheduled)));
     Reply::json(&DispatchResponse { job }).status(202)
 }
 

@@ -81,13 +81,13 @@ fn a_file_that_cannot_be_compared_prints_nothing() {
         ("image.png", "\u{0}"),
     ];
     let server = daemon(&newer, &[("a.txt", "")]);
-    for (more, expected) in [
-        ("", "long.txt has a line of more than 1 MiB"),
-        ("--file image.png", "image.png is not text"),
-        ("--file a.tx", "hosts has no file \"a.tx\""),
+    for (more, exit, expected) in [
+        ("", 1, "long.txt has a line of more than 1 MiB"),
+        ("--file image.png", 1, "image.png is not text"),
+        ("--file a.tx", 7, "hosts has no file \"a.tx\""),
     ] {
         let output = lines(&server, more);
-        assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{more}");
+        assert_eq!((output.code, output.stdout.as_str()), (exit, ""), "{more}");
         assert!(output.stderr.contains(expected), "{}", output.stderr);
         assert!(output.stderr.contains("hint: "), "{}", output.stderr);
     }

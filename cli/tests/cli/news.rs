@@ -105,7 +105,7 @@ fn a_missing_processed_artifact_is_a_warning() {
     }
     let refused = Reply::problem(403, "forbidden", "not for you", None);
     let output = news(&daemon(hosts(), "a\nb\n", refused), "");
-    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+    assert_eq!((output.code, output.stdout.as_str()), (8, ""));
 }
 
 #[test]

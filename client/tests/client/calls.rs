@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use client::{Client, Error, JobFilter, Secret};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use uuid::Uuid;
-use wire::{DispatchRequest, ErrorCode, Hello, JobState, Poll};
+use wire::{ChangedJob, DispatchRequest, ErrorCode, Hello, JobState, Poll};
 
 use crate::server::{Reply, Server};
 
@@ -115,7 +115,7 @@ async fn a_dispatch_is_repeated_with_its_key() {
         .dispatch("main/a/b", "s", &request, "key-1")
         .await
         .unwrap();
-    assert_eq!(job.workflow.name, "a/b");
+    assert!(matches!(job, ChangedJob::Whole(job) if job.workflow.name == "a/b"));
     for request in server.seen() {
         assert_eq!(
             request.line,

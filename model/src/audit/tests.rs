@@ -44,6 +44,7 @@ fn create_token() -> CreateToken {
         projects: Projects::All,
         life: Some(TimeDelta::days(400)),
         granted_by: Rights::admin(),
+        ends_by: None,
     }
 }
 
@@ -91,6 +92,7 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
         overlap: TimeDelta::zero(),
         life: None,
         by: Rights::admin(),
+        ends_by: None,
     };
     assert_eq!(
         of(&mut test, regenerate),

@@ -25,6 +25,8 @@ pub struct CreateToken {
     pub life: Option<TimeDelta>,
     /// The rights of the caller. The token cannot have more rights.
     pub granted_by: Rights,
+    /// When the caller's token expires. The new one expires no later.
+    pub ends_by: Option<Timestamp>,
 }
 
 /// A token with a new secret.
@@ -50,7 +52,8 @@ impl Command for CreateToken {
         if tokens >= TOKENS {
             return Err(Refusal::TooManyTokens { tokens });
         }
-        let expires_at = self.life.map(|life| end_of(life, moment)).transpose()?;
+        let end = self.life.map(|life| end_of(life, moment)).transpose()?;
+        let expires_at = end.into_iter().chain(self.ends_by).min();
         let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
         let token = Token {
             id: TokenId::random(moment.entropy),
@@ -123,6 +126,8 @@ pub struct RegenerateToken {
     /// The lifetime of the token from now on. None keeps its expiry time.
     pub life: Option<TimeDelta>,
     pub by: Rights,
+    /// When the caller's token expires. It does not make a token end later than that.
+    pub ends_by: Option<Timestamp>,
 }
 
 impl Command for RegenerateToken {
@@ -144,6 +149,9 @@ impl Command for RegenerateToken {
                 "the token has expired: say how long it is to live",
             ));
         }
+        let latest = self.ends_by.zip(token.expires_at);
+        let latest = latest.map(|(own, present)| own.max(present));
+        let life = life.map(|end| latest.map_or(end, |latest| end.min(latest)));
         let secret = PlainToken::random(TokenKind::Personal, moment.entropy);
         let former = FormerSecret {
             hash: token.hash,

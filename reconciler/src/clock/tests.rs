@@ -86,6 +86,7 @@ async fn create_token(daemon: &TestDaemon) -> Arc<Token> {
         life: Some(TimeDelta::days(1)),
         projects: model::Projects::All,
         granted_by: model::Rights::admin(),
+        ends_by: None,
     };
     daemon.handle.state().submit(create).await.unwrap().token
 }

@@ -183,6 +183,7 @@ fn create_token() -> CreateToken {
         life: None,
         projects: model::Projects::All,
         granted_by: model::Rights::admin(),
+        ends_by: None,
     }
 }
 

@@ -201,6 +201,7 @@ async fn made(opened: &Opened, name: &str, scope: Scope) -> NewToken {
         projects: Projects::All,
         life: None,
         granted_by: Rights::admin(),
+        ends_by: None,
     };
     by_a_person(opened, 1).submit(create).await.unwrap()
 }
@@ -211,6 +212,7 @@ async fn regenerate(opened: &Opened, token: &NewToken, request: u128) {
         overlap: TimeDelta::zero(),
         life: None,
         by: Rights::admin(),
+        ends_by: None,
     };
     let state = by_a_person(opened, request);
     state.end_secret(token.token.id, regenerate).await.unwrap();

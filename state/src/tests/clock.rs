@@ -51,6 +51,7 @@ async fn create_token(opened: &Opened) -> TokenId {
         life: Some(LIFE),
         projects: Projects::All,
         granted_by: Rights::admin(),
+        ends_by: None,
     };
     opened.state.submit(create).await.unwrap().token.id
 }

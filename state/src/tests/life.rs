@@ -125,6 +125,7 @@ async fn a_token_is_made_once_for_its_key_even_across_a_restart() {
             life: None,
             projects: Projects::All,
             granted_by: Rights::admin(),
+            ends_by: None,
         },
         key: Some(IdempotencyKey::new(caller, "tokens", "key", b"a")),
     };

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use client::BlobUpload;
+use client::{BlobUpload, Replaces};
 use model::BlobPath;
 use sha2::{Digest, Sha256};
 
@@ -34,6 +34,9 @@ pub(crate) struct Upload {
     /// Fail if the blob already exists
     #[arg(long, env = "SERVICE_NO_REPLACE")]
     no_replace: bool,
+    /// Fail unless the blob there has this SHA-256, as of the file that was downloaded before
+    #[arg(long, env = "SERVICE_IF_MATCH", value_name = "SHA256", value_parser = sha256, conflicts_with = "no_replace")]
+    if_match: Option<String>,
     #[command(flatten)]
     place: Place,
 }
@@ -56,13 +59,24 @@ impl Upload {
         let blobs = self.place.blobs(session)?;
         let options = Options {
             expires_in: self.expires_in.as_deref(),
-            is_new: self.no_replace,
+            replaces: match (self.no_replace, self.if_match.as_deref()) {
+                (true, _) => Replaces::None,
+                (false, Some(sha256)) => Replaces::Content(sha256),
+                (false, None) => Replaces::Any,
+            },
         };
         let blob = upload(&blobs, &self.src, &to, &options).await?;
         session.show(&blob, |_| String::new())?;
         let message = format!("{} ({})", blob.path, bytes(blob.size));
         session.report(&message);
         Ok(Exit::Succeeded)
+    }
+}
+
+fn sha256(text: &str) -> Result<String, String> {
+    match text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(text.to_ascii_lowercase()),
+        false => Err("give the 64 digits that `sha256sum FILE` prints".to_owned()),
     }
 }
 
@@ -76,7 +90,7 @@ fn no_path(name: &str, problem: model::BlobPathError) -> Error {
 #[derive(Default)]
 pub(super) struct Options<'a> {
     pub(super) expires_in: Option<&'a str>,
-    pub(super) is_new: bool,
+    pub(super) replaces: Replaces<'a>,
 }
 
 /// Stores a file. A pipe or device can be read only once, so its length and digest are unknown before.
@@ -108,7 +122,7 @@ pub(super) async fn upload(
         size: known.as_ref().map(|(size, _)| *size),
         sha256: known.as_ref().map(|(_, sha256)| sha256.as_str()),
         expires_in: options.expires_in,
-        is_new: options.is_new,
+        replaces: options.replaces,
     };
     let stored = blobs
         .client

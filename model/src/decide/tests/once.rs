@@ -22,6 +22,7 @@ fn create() -> CreateToken {
         life: None,
         projects: Projects::All,
         granted_by: Rights::admin(),
+        ends_by: None,
     }
 }
 
@@ -58,6 +59,7 @@ fn a_repeated_regeneration_does_not_end_the_overlap_of_the_first() {
             overlap: TimeDelta::minutes(1),
             life: None,
             by: Rights::admin(),
+            ends_by: None,
         },
         "k",
         "{}",

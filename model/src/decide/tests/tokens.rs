@@ -18,6 +18,7 @@ fn create(scopes: &[Scope]) -> CreateToken {
         life: Some(TimeDelta::days(1)),
         projects: Projects::All,
         granted_by: Rights::admin(),
+        ends_by: None,
     }
 }
 
@@ -53,6 +54,51 @@ fn a_token_cannot_create_a_stronger_token() {
         let refusal = test.run(by(stronger)).map(drop);
         assert_eq!(refusal, Err(Refusal::TooStrong));
     }
+}
+
+#[test]
+fn a_token_expires_no_later_than_its_maker() {
+    let mut test = TestWorld::new();
+    let maker = test.steady() + TimeDelta::days(2);
+    let ends_by = Some(maker);
+    for (life, end) in [
+        (Some(TimeDelta::days(1)), maker - TimeDelta::days(1)),
+        (Some(TimeDelta::days(90)), maker),
+        (None, maker),
+    ] {
+        let made = test.run(CreateToken {
+            life,
+            ends_by,
+            ..create(&[Scope::JobRead])
+        });
+        assert_eq!(made.unwrap().token.expires_at, Some(end));
+    }
+
+    // A new secret does not make it end later either. An end that is later already stays.
+    let mut renewed = |present: i64, life: Option<i64>| {
+        let made = test.run(CreateToken {
+            life: Some(TimeDelta::days(present)),
+            ..create(&[Scope::JobRead])
+        });
+        let renewed = test.run(RegenerateToken {
+            token: made.unwrap().token.id,
+            overlap: TimeDelta::zero(),
+            life: life.map(TimeDelta::days),
+            by: Rights::admin(),
+            ends_by,
+        });
+        let end = renewed.unwrap().token.expires_at.unwrap();
+        (end - test.steady()).num_days()
+    };
+    let ends = [
+        (1, Some(90)),
+        (1, None),
+        (5, None),
+        (5, Some(90)),
+        (5, Some(1)),
+    ];
+    let ends = ends.map(|(present, life)| renewed(present, life));
+    assert_eq!(ends, [2, 1, 5, 5, 1]);
 }
 
 #[test]
@@ -140,6 +186,7 @@ fn sessions_are_bounded_and_end_with_their_token() {
         overlap: TimeDelta::zero(),
         life: None,
         by: Rights::admin(),
+        ends_by: None,
     };
     test.run(regenerate).unwrap();
     assert!(test.world.signed_in(made.token.id, now).is_empty());

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::ArtifactOption;
-use super::unpack::{make_folder, most_bytes, unpack};
+use super::unpack::{Unpacked, make_folder, most_bytes, unpack};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::receiving::{receive, temporary_file_for};
@@ -18,6 +18,7 @@ use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::table::bytes;
 use crate::terminal::Terminal;
+use crate::untrusted::clean;
 
 #[derive(Debug, Args)]
 pub(crate) struct Download {
@@ -61,11 +62,19 @@ impl Download {
         let path = folder.join(artifact);
         let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
         let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
-        let files = unpack(file.as_file(), artifact, &folder, limit)?;
+        let Unpacked { files, left_out } = unpack(file.as_file(), artifact, &folder, limit)?;
         let s = if files == 1 { "" } else { "s" };
         let message = format!("{} ({files} file{s})", folder.display());
         session.report(&message);
-        Ok(Exit::Succeeded)
+        for (name, reason) in &left_out {
+            let name = clean(name);
+            session.report(&format!("error: {name} is not unpacked: {reason}"));
+        }
+        if left_out.is_empty() {
+            return Ok(Exit::Succeeded);
+        }
+        session.report("hint: take the zip as it is, with --output-file");
+        Ok(Exit::Failed)
     }
 }
 

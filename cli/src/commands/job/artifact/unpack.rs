@@ -1,6 +1,5 @@
-//! Unpacks a zip into a folder. Artifacts contain only files and folders inside the job's folder. Other zips were not packed by a
-//! runner and are refused, and no entry can be written outside of the folder. The entries first go to a temporary folder inside
-//! it, and are moved after all of them are unpacked.
+//! Unpacks a zip into a folder. No entry can be written outside of the folder: an entry with an impossible name is reported, and
+//! the rest is unpacked. The entries first go to a temporary folder inside it, and are moved after all of them are unpacked.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -24,14 +23,21 @@ pub(super) fn most_bytes(size: u64) -> u64 {
         .max(limits::UNPACKED)
 }
 
-/// Unpacks `zip` into `folder` and returns the number of files. Existing files are replaced. If the zip is damaged or
-/// its files exceed `limit` bytes, nothing is left behind.
+pub(super) struct Unpacked {
+    /// The number of files.
+    pub(super) files: usize,
+    /// Each entry that is not unpacked, and the reason.
+    pub(super) left_out: Vec<(String, String)>,
+}
+
+/// Unpacks `zip` into `folder`. Existing files are replaced. If the zip is damaged or its files exceed `limit` bytes, nothing is
+/// left behind.
 pub(super) fn unpack(
     zip: &File,
     artifact: &str,
     folder: &Path,
     limit: u64,
-) -> Result<usize, Error> {
+) -> Result<Unpacked, Error> {
     let broken = |source| Error::NotUnpacked {
         artifact: artifact.to_owned(),
         source,
@@ -46,28 +52,42 @@ pub(super) fn unpack(
         .tempdir_in(folder)
         .map_err(|source| failed(folder, source))?;
     let (mut folders, mut files) = (BTreeSet::new(), BTreeSet::new());
-    let mut left = limit;
+    let (mut left, mut left_out) = (limit, Vec::new());
     for at in 0..archive.len() {
         let mut entry = archive.by_index(at).map_err(broken)?;
-        let name = entry.name().map_err(broken)?;
-        // The library treats a backslash at the end as a slash.
-        let is_folder = name.ends_with('/');
-        let inside = inside(&name).filter(|_| !entry.is_symlink());
-        let Some(name) = inside else {
-            return Err(invalid(
-                "an entry is neither a file nor a folder inside it".into(),
-            ));
+        let entry_name = entry.name().map_err(broken)?.into_owned();
+        let name = match inside(&entry_name) {
+            Ok(_) if entry.is_symlink() => Err("it is a link"),
+            name => name,
+        };
+        let name = match name {
+            Ok(name) => name,
+            Err(reason) => {
+                left_out.push((entry_name, reason.to_owned()));
+                continue;
+            }
         };
         let path = temporary.path().join(&name);
-        let write_failed = |source| failed(&folder.join(&name), source);
+        // The library treats a backslash at the end as a slash.
+        let is_folder = entry_name.ends_with('/');
+        let written = if is_folder {
+            make_folder(&path).map(|()| 0)
+        } else {
+            make_folder(path.parent().unwrap_or(folder))
+                .and_then(|()| write(&mut entry, &path, left))
+        };
+        let written = match written {
+            Ok(written) => written,
+            Err(error) if is_of_the_name(&error) => {
+                left_out.push((entry_name, error.to_string()));
+                continue;
+            }
+            Err(source) => return Err(failed(&folder.join(&name), source)),
+        };
         if is_folder {
-            make_folder(&path).map_err(write_failed)?;
             folders.insert(name);
             continue;
         }
-        let written = make_folder(path.parent().unwrap_or(folder))
-            .and_then(|()| write(&mut entry, &path, left))
-            .map_err(write_failed)?;
         left = left
             .checked_sub(written)
             .ok_or_else(|| Error::TooMuchUnpacked {
@@ -81,24 +101,39 @@ pub(super) fn unpack(
     }
     verify_no_clash(folder, &folders, &files)?;
     move_all(temporary.path(), folder, &folders, &files)?;
-    Ok(files.len())
+    let files = files.len();
+    Ok(Unpacked { files, left_out })
 }
 
-/// The path of an entry, if it stays inside the folder. As on the runner's machine, backslashes and colons are ordinary
+/// The path of an entry, or why it has none in the folder. As on the runner's machine, backslashes and colons are ordinary
 /// characters.
-fn inside(name: &str) -> Option<PathBuf> {
+fn inside(name: &str) -> Result<PathBuf, &'static str> {
+    if name.contains('\0') {
+        return Err("its name has a null character");
+    }
     let components = Path::new(name).components();
     let path = components
         .map(|component| match component {
-            Component::Normal(part) if !name.contains('\0') => Some(Path::new(part)),
-            Component::Normal(_)
-            | Component::CurDir
+            Component::Normal(part) => Some(Path::new(part)),
+            Component::CurDir
             | Component::ParentDir
             | Component::RootDir
             | Component::Prefix(_) => None,
         })
-        .collect::<Option<PathBuf>>()?;
-    (!path.as_os_str().is_empty()).then_some(path)
+        .collect::<Option<PathBuf>>();
+    path.filter(|path| !path.as_os_str().is_empty())
+        .ok_or("its path leads out of the folder")
+}
+
+/// True if the file system cannot have a file of this name: it is too long, has other characters, or is a folder and a file.
+fn is_of_the_name(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidFilename
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists
+    )
 }
 
 /// Fails if a file exists where the zip has a folder, or the other way round. Otherwise moving would stop halfway.

@@ -139,7 +139,7 @@ impl Analysis<'_> {
             return false;
         };
         let is_boolean = matches!(kind, Kind::Bool);
-        if !is_boolean && !(kind.is_unknown() && is_input(operand)) {
+        if !(is_boolean || kind.is_unknown() && is_input(operand)) {
             return false;
         }
         let range = self.range(operand);

@@ -12,7 +12,6 @@ use wire::ErrorCode;
 
 use crate::failure::{Failure, no_such_link, shorten, unauthorized};
 use crate::limits::AUDITED_CHARS;
-use crate::peer::Peer;
 use crate::request::Arrival;
 use crate::routes::{
     Access, ActionRoute, LinkRoute, LocalRoute, PageRoute, PublicRoute, Route, RunnerRoute,
@@ -142,7 +141,7 @@ fn user(
 ) -> Result<Visible, Failure> {
     let (handle, peer) = (&service.handle, head.arrival.peer);
     let takes_sessions = credentials != Credentials::Token;
-    let cookie = session::cookie(&head.headers, peer).filter(|_| takes_sessions);
+    let cookie = session::cookie(&head.headers, &head.arrival).filter(|_| takes_sessions);
     let (principal, rights) = match cookie {
         None if credentials == Credentials::Session => return Err(unauthorized()),
         None => {
@@ -152,7 +151,7 @@ fn user(
             }
             found?
         }
-        Some(_) if head.headers.contains_key(AUTHORIZATION) => {
+        Some(_) if bearer(&head.headers).is_ok() => {
             return Err(Failure::new(
                 ErrorCode::InvalidRequest,
                 "a request has a session or an access token, not both",
@@ -192,9 +191,9 @@ fn user(
 pub(crate) fn signed_in(
     handle: &Handle,
     headers: &HeaderMap,
-    peer: Peer,
+    arrival: &Arrival,
 ) -> Option<(Principal, Rights)> {
-    let cookie = session::cookie(headers, peer)?;
+    let cookie = session::cookie(headers, arrival)?;
     valid(handle, |world| Principal::of_cookie(world, &cookie)).ok()
 }
 

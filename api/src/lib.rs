@@ -7,6 +7,7 @@
 //! The pages of the web UI are routes of the same table. They load the same data as `/v0`, and the package `ui` renders it.
 
 mod access;
+mod base;
 mod body;
 mod convert;
 mod events;
@@ -31,6 +32,7 @@ mod session;
 mod turns;
 mod visible;
 
+pub use base::BasePath;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use handlers::fuzzing;

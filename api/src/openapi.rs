@@ -47,7 +47,8 @@ fn document() -> Value {
             "description": DESCRIPTION,
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
-        "servers": [{ "url": "/" }],
+        // Relative to the address of the document.
+        "servers": [{ "url": ".." }],
         "paths": paths,
         "components": {
             "schemas": schemas,

@@ -29,7 +29,7 @@ mod workflows;
 use warp::reply::Response;
 
 pub(crate) use self::assets::asset;
-pub(crate) use self::html::protect;
+pub(crate) use self::html::{moved, protect};
 pub(crate) use self::reader::Reader;
 pub(crate) use self::sign_in::{link_page, login, login_page};
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use http::HeaderMap;
 use http::header::{FORWARDED, HeaderName, VIA};
-use listen::{Connection, network};
+use listen::{Cidr, Connection, network};
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -17,14 +17,20 @@ pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     /// Whether the caller used TLS, with the daemon or with a trusted proxy.
     pub(crate) is_https: bool,
-    /// Whether the request was made on this machine. A forwarded request was not.
+    /// Whether the request was made on this machine, or from an address that counts as this machine. A forwarded request was
+    /// not.
     pub(crate) is_local: bool,
 }
 
 impl Peer {
     /// Reads headers only from a trusted proxy. The caller is the last address that is not a trusted proxy: the caller can invent
     /// all addresses before it.
-    pub(crate) fn of(connection: Connection, headers: &HeaderMap, trusted: &[IpAddr]) -> Self {
+    pub(crate) fn of(
+        connection: Connection,
+        headers: &HeaderMap,
+        trusted: &[Cidr],
+        local: &[Cidr],
+    ) -> Self {
         let direct = connection.address.to_canonical();
         let is_forwarded = [&X_FORWARDED_FOR, &X_REAL_IP, &FORWARDED, &VIA]
             .iter()
@@ -32,9 +38,9 @@ impl Peer {
         let plain = Self {
             address: direct,
             is_https: connection.is_tls,
-            is_local: direct.is_loopback() && !is_forwarded,
+            is_local: (direct.is_loopback() || is_among(local, direct)) && !is_forwarded,
         };
-        if !trusted.contains(&direct) {
+        if !is_among(trusted, direct) {
             return plain;
         }
         let lines = headers.get_all(&X_FORWARDED_FOR).iter().rev();
@@ -49,7 +55,7 @@ impl Peer {
         // Stop at an unreadable address, because nothing before it can be trusted.
         let behind = named
             .map_while(Result::ok)
-            .find(|address| !trusted.contains(address));
+            .find(|address| !is_among(trusted, *address));
         let Some(address) = behind else {
             return plain;
         };
@@ -67,6 +73,10 @@ impl Peer {
     }
 }
 
+pub(crate) fn is_among(ranges: &[Cidr], address: IpAddr) -> bool {
+    ranges.iter().any(|range| range.contains(address))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,8 +90,13 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, value.parse().unwrap());
         }
-        let trusted: Vec<IpAddr> = trusted.iter().map(|it| it.parse().unwrap()).collect();
-        Peer::of(connection, &map, &trusted)
+        let trusted: Vec<Cidr> = trusted.iter().map(|it| it.parse().unwrap()).collect();
+        Peer::of(
+            connection,
+            &map,
+            &trusted,
+            &["172.17.0.0/16".parse().unwrap()],
+        )
     }
 
     #[test]
@@ -120,6 +135,12 @@ mod tests {
         assert!(peer("::ffff:127.0.0.1", &[], &[]).is_local);
         assert!(peer("::1", &[], &["::1"]).is_local);
         assert!(!peer("192.0.2.1", &[], &[]).is_local);
+        assert!(peer("172.17.0.1", &[], &[]).is_local);
+        let forwarded = [(&X_FORWARDED_FOR, "127.0.0.1")];
+        assert!(!peer("172.17.0.1", &forwarded, &[]).is_local);
+        assert!(!peer("172.17.0.1", &forwarded, &["172.17.0.1"]).is_local);
+        let inside = [(&X_FORWARDED_FOR, "172.17.0.2")];
+        assert!(!peer("127.0.0.1", &inside, &["127.0.0.1"]).is_local);
     }
 
     #[test]

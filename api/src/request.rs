@@ -7,6 +7,7 @@ use http::{HeaderMap, Method};
 use model::Timestamp;
 use uuid::Uuid;
 
+use crate::base::BasePath;
 use crate::body::Body;
 use crate::failure::{Failure, shorten};
 use crate::limits::{DEFAULT_PAGE, PAGE};
@@ -17,7 +18,10 @@ pub(crate) struct Arrival {
     /// The id of the request in the log.
     pub(crate) id: Uuid,
     pub(crate) method: Method,
+    /// The path without `base`.
     pub(crate) path: String,
+    /// What the addresses of pages begin with.
+    pub(crate) base: BasePath,
     pub(crate) peer: Peer,
 }
 

@@ -11,6 +11,7 @@ use http::header::{
     ALLOW, AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
     X_CONTENT_TYPE_OPTIONS,
 };
+use listen::Connection;
 use reconciler::Handle;
 use uuid::Uuid;
 use warp::filters::path::FullPath;
@@ -24,7 +25,7 @@ use crate::failure::{Failure, shorten};
 use crate::handlers::{self, Answering, blob_links, health, runners, schema, sessions};
 use crate::metrics::NO_ROUTE;
 use crate::pages::{self, Reader};
-use crate::peer::Peer;
+use crate::peer::{Peer, is_among};
 use crate::reply;
 use crate::request::{Arrival, Query, Request};
 use crate::routes::{LocalRoute, Matched, PublicRoute, find};
@@ -46,13 +47,16 @@ pub(crate) fn routes(
         .and(warp::ext::get())
         .and(warp::body::stream())
         .then(
-            move |method, path: FullPath, query, headers, connection, body| {
+            move |method, path: FullPath, query, headers, connection: Connection, body| {
                 let service = service.clone();
+                let (trusted, local) = (&service.trusted_proxies, &service.local_from);
+                let is_trusted = is_among(trusted, connection.address);
                 let arrival = Arc::new(Arrival {
                     id: Uuid::new_v4(),
                     method,
-                    path: path.as_str().to_owned(),
-                    peer: Peer::of(connection, &headers, &service.trusted_proxies),
+                    path: service.base_path.strip(path.as_str()).to_owned(),
+                    base: service.base_path.seen(&headers, is_trusted),
+                    peer: Peer::of(connection, &headers, trusted, local),
                 });
                 let head = Head {
                     arrival,
@@ -88,7 +92,7 @@ async fn answer<B: Buf>(
     };
     let mut response = settle(work, &request_id, problem).await;
     if reader.is_some() {
-        pages::protect(&mut response);
+        pages::protect(&mut response, &arrival.base);
     }
     let status = response.status();
     service
@@ -131,6 +135,9 @@ async fn respond<B: Buf>(
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
     pattern: &mut &'static str,
 ) -> Result<Response, Failure> {
+    if let Some(moved) = pages::moved(&head) {
+        return Ok(moved);
+    }
     let (route, parameters) = match find(&head.arrival.method, &head.arrival.path) {
         Matched::Route(route, parameters) => (route, parameters),
         Matched::OtherMethods(methods) => {

@@ -12,7 +12,7 @@ use http::Method;
 use model::Scope;
 
 pub(crate) use self::headers::Header;
-pub(crate) use self::matching::{Matched, find};
+pub(crate) use self::matching::{Matched, find, has_area};
 pub(crate) use self::operation::{Answer, Operation, RequestBody};
 pub(crate) use self::parameters::{DURATION, Parameter};
 

@@ -32,7 +32,7 @@ pub fn serve(
     let bounds = Bounds {
         connections,
         per_address: ADDRESS_CONNECTIONS.min(connections / 2),
-        uncounted: front.trusted_proxies.clone(),
+        uncounted: [&front.trusted_proxies[..], &front.local_from].concat(),
         head: HEAD,
         drain: DRAIN,
     };

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::HeaderMap;
-use listen::ServerTls;
+use listen::{Cidr, ServerTls};
 use model::TokenId;
 use reconciler::Handle;
 use wire::ErrorCode;
 
+use crate::base::BasePath;
 use crate::events::Hub;
 use crate::failure::Failure;
 use crate::limits::REFUSALS;
@@ -23,8 +24,12 @@ use crate::request::Arrival;
 /// How the API is offered.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
-    /// Proxies whose headers about the caller's address and TLS are trusted.
-    pub trusted_proxies: Vec<IpAddr>,
+    /// Proxies whose headers about the caller's address, TLS and the path are trusted.
+    pub trusted_proxies: Vec<Cidr>,
+    /// Other addresses that count as this machine.
+    pub local_from: Vec<Cidr>,
+    /// The path below which browsers find the daemon, unless a trusted proxy names another.
+    pub base_path: BasePath,
     /// The allowed rate of requests with one token. Requests from this machine are not counted.
     pub requests: Option<Rate>,
     /// TLS, or plain HTTP.
@@ -42,7 +47,9 @@ pub(crate) struct Service {
     pub(crate) renewals: Renewals,
     /// The state folder, if the daemon names it.
     pub(crate) state_folder: Option<String>,
-    pub(crate) trusted_proxies: Vec<IpAddr>,
+    pub(crate) trusted_proxies: Vec<Cidr>,
+    pub(crate) local_from: Vec<Cidr>,
+    pub(crate) base_path: BasePath,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
     /// Requests of users from other machines.
@@ -67,6 +74,8 @@ impl Service {
             events: Arc::default(),
             state_folder: folder.map(|folder| folder.display().to_string()),
             trusted_proxies: front.trusted_proxies,
+            local_from: front.local_from,
+            base_path: front.base_path,
             refusals: Rates::new(REFUSALS),
             requests: front.requests.map(Rates::new),
         }

@@ -11,14 +11,20 @@ use wire::ErrorCode;
 
 use crate::failure::Failure;
 use crate::peer::Peer;
+use crate::request::Arrival;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The name of the cookie. Over HTTPS its prefix binds it to this host. Plain HTTP is only for this machine; there the name
-/// contains the port, because browsers share cookies between the ports of a host.
-fn name(headers: &HeaderMap, is_https: bool) -> String {
-    if is_https {
-        return "__Host-everscan".to_owned();
+/// The name of the cookie. Over HTTPS its prefix binds it to this host. A daemon below a path has a cookie for that path, which
+/// that prefix does not allow. Plain HTTP is only for this machine; there the name contains the port, because browsers share
+/// cookies between the ports of a host.
+fn name(headers: &HeaderMap, arrival: &Arrival) -> String {
+    if arrival.peer.is_https {
+        return match arrival.base.as_str() {
+            "" => "__Host-everscan",
+            _ => "__Secure-everscan",
+        }
+        .to_owned();
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let port = host
@@ -28,11 +34,11 @@ fn name(headers: &HeaderMap, is_https: bool) -> String {
     format!("everscan-{}", port.unwrap_or("80"))
 }
 
-pub(crate) fn cookie(headers: &HeaderMap, peer: Peer) -> Option<SessionCookie> {
+pub(crate) fn cookie(headers: &HeaderMap, arrival: &Arrival) -> Option<SessionCookie> {
     if !headers.contains_key(COOKIE) {
         return None;
     }
-    let name = name(headers, peer.is_https);
+    let name = name(headers, arrival);
     let lines = headers.get_all(COOKIE).iter();
     let pairs = lines
         .filter_map(|line| line.to_str().ok())
@@ -42,19 +48,27 @@ pub(crate) fn cookie(headers: &HeaderMap, peer: Peer) -> Option<SessionCookie> {
     ours.find_map(|(_, value)| SessionCookie::parse(value).ok())
 }
 
-pub(crate) fn set(headers: &HeaderMap, peer: Peer, cookie: &SessionCookie) -> String {
+pub(crate) fn set(headers: &HeaderMap, arrival: &Arrival, cookie: &SessionCookie) -> String {
     let age = SESSION_LIFE.num_seconds();
-    written(headers, peer, &cookie.reveal(), age)
+    written(headers, arrival, &cookie.reveal(), age)
 }
 
-pub(crate) fn unset(headers: &HeaderMap, peer: Peer) -> String {
-    written(headers, peer, "", 0)
+pub(crate) fn unset(headers: &HeaderMap, arrival: &Arrival) -> String {
+    written(headers, arrival, "", 0)
 }
 
-fn written(headers: &HeaderMap, peer: Peer, value: &str, age: i64) -> String {
-    let name = name(headers, peer.is_https);
-    let secure = if peer.is_https { "; Secure" } else { "" };
-    format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")
+fn written(headers: &HeaderMap, arrival: &Arrival, value: &str, age: i64) -> String {
+    let name = name(headers, arrival);
+    let secure = if arrival.peer.is_https {
+        "; Secure"
+    } else {
+        ""
+    };
+    let path = match arrival.base.as_str() {
+        "" => "/",
+        base => base,
+    };
+    format!("{name}={value}; Path={path}; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")
 }
 
 /// Refuses a change that another site may have caused.
@@ -112,6 +126,16 @@ mod tests {
         }
     }
 
+    fn arrival(is_https: bool, base: &str) -> Arrival {
+        Arrival {
+            id: uuid::Uuid::nil(),
+            method: Method::GET,
+            path: "/".to_owned(),
+            base: base.parse().unwrap(),
+            peer: peer(is_https),
+        }
+    }
+
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         let pairs = pairs.iter();
         pairs
@@ -121,12 +145,23 @@ mod tests {
 
     #[test]
     fn daemons_on_one_machine_have_different_cookies() {
-        let of = |host, is_https| name(&headers(&[("host", host)]), is_https);
+        let of = |host, is_https| name(&headers(&[("host", host)]), &arrival(is_https, ""));
         assert_eq!(of("localhost:7411", false), "everscan-7411");
         assert_eq!(of("[::1]:7412", false), "everscan-7412");
         assert_eq!(of("localhost", false), "everscan-80");
         assert_eq!(of("[::1]", false), "everscan-80");
         assert_eq!(of("everscan.example.org", true), "__Host-everscan");
+    }
+
+    #[test]
+    fn below_a_path_the_cookie_is_for_that_path() {
+        let host = headers(&[("host", "localhost:7411")]);
+        let removed = |is_https| unset(&host, &arrival(is_https, "/everscan"));
+        let plain = "everscan-7411=; Path=/everscan; Max-Age=0; HttpOnly; SameSite=Lax";
+        assert_eq!(removed(false), plain);
+        let over_tls =
+            "__Secure-everscan=; Path=/everscan; Max-Age=0; HttpOnly; SameSite=Lax; Secure";
+        assert_eq!(removed(true), over_tls);
     }
 
     #[test]

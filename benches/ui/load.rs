@@ -19,8 +19,8 @@ const ROUNDS: usize = 4;
 /// The pages of readers. Each page has a quarter of the readers.
 const PAGES: [(&str, &str); 4] = [
     ("overview", "/"),
-    ("workflow", "/workflows/main%2Fbench"),
-    ("scan", "/workflows/main%2Fbench/scans/busy"),
+    ("workflow", "/workflows/main/bench"),
+    ("scan", "/workflows/main/bench/-/scans/busy"),
     ("jobs", "/jobs"),
 ];
 

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use api::BasePath;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use listen::Cidr;
 
 use crate::logging::LogForm;
 
@@ -78,14 +80,26 @@ pub(crate) struct RunOptions {
         requires = "tls_cert"
     )]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Addresses of proxies that are believed when they name the caller (X-Forwarded-For and X-Forwarded-Proto).
+    /// Addresses of proxies that are believed when they name the caller and the path (X-Forwarded-For, X-Forwarded-Proto and
+    /// X-Forwarded-Prefix).
     #[arg(
         long,
         env = "SERVICE_TRUST_PROXY",
         value_name = "ADDRESS",
         value_delimiter = ','
     )]
-    pub(crate) trust_proxy: Vec<IpAddr>,
+    pub(crate) trust_proxy: Vec<Cidr>,
+    /// The path below which a proxy offers the daemon, such as /everscan.
+    #[arg(long, env = "SERVICE_BASE_PATH", value_name = "PATH")]
+    pub(crate) base_path: Option<BasePath>,
+    /// Addresses that count as this machine: browsers may sign in from there without TLS.
+    #[arg(
+        long,
+        env = "SERVICE_LOCAL_FROM",
+        value_name = "ADDRESS",
+        value_delimiter = ','
+    )]
+    pub(crate) local_from: Vec<Cidr>,
     /// The file with the key that seals secrets, outside the state folder; `everscand secret-key make` makes one.
     #[arg(long, env = "SERVICE_SECRET_KEY_FILE", value_name = "FILE")]
     pub(crate) secret_key_file: Option<PathBuf>,

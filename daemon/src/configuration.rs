@@ -1,14 +1,14 @@
 //! Reads flags, environment and the configuration file, and checks the settings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use api::Rate;
+use api::{BasePath, Rate};
 use chrono::TimeDelta;
-use listen::TlsFiles;
+use listen::{Cidr, TlsFiles};
 use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
 use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
@@ -34,7 +34,9 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) insecure_http: bool,
     pub(crate) tls: Option<TlsFiles>,
-    pub(crate) trusted_proxies: Vec<IpAddr>,
+    pub(crate) trusted_proxies: Vec<Cidr>,
+    pub(crate) base_path: BasePath,
+    pub(crate) local_from: Vec<Cidr>,
     pub(crate) requests: Option<Rate>,
     pub(crate) daemon: DaemonSettings,
 }
@@ -61,7 +63,9 @@ struct File {
     listen: Option<String>,
     insecure_http: bool,
     tls: Option<FileTls>,
-    trust_proxy: Vec<IpAddr>,
+    trust_proxy: Vec<String>,
+    base_path: String,
+    local_from: Vec<String>,
     rate_limit: Option<FileRate>,
     secret_key_file: Option<PathBuf>,
     old_secret_key_files: Vec<PathBuf>,
@@ -274,16 +278,19 @@ impl Settings {
                 key: base.join(tls.key),
             }),
         };
-        let trusted_proxies = match options.trust_proxy {
-            none if none.is_empty() => file.trust_proxy,
-            given => given,
-        };
+        let base_path = options.base_path.map_or_else(|| file.base_path.parse(), Ok);
+        let base_path = base_path.map_err(|problem| ConfigurationError::Key {
+            key: "base_path",
+            problem,
+        })?;
         Ok(Self {
             log_form: options.log_form,
             listen: options.listen.or(listen).unwrap_or(LISTEN),
             insecure_http: options.insecure_http || file.insecure_http,
             tls,
-            trusted_proxies: trusted_proxies.iter().map(IpAddr::to_canonical).collect(),
+            trusted_proxies: addresses("trust_proxy", options.trust_proxy, &file.trust_proxy)?,
+            base_path,
+            local_from: addresses("local_from", options.local_from, &file.local_from)?,
             requests: file.rate_limit.map_or(Some(REQUESTS), FileRate::rate),
             daemon: DaemonSettings {
                 state,
@@ -300,6 +307,19 @@ impl Settings {
             },
         })
     }
+}
+
+/// The addresses of flags, or else those of the file.
+fn addresses(
+    key: &'static str,
+    flags: Vec<Cidr>,
+    file: &[String],
+) -> Result<Vec<Cidr>, ConfigurationError> {
+    if !flags.is_empty() {
+        return Ok(flags);
+    }
+    let parsed: Result<_, String> = file.iter().map(|text| text.parse()).collect();
+    parsed.map_err(|problem| ConfigurationError::Key { key, problem })
 }
 
 /// How many former contents of blobs are kept, by folder.

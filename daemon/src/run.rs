@@ -45,6 +45,8 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
             .map_err(|error| in_use(state).unwrap_or(error))?,
         front: Front {
             trusted_proxies: settings.trusted_proxies,
+            local_from: settings.local_from,
+            base_path: settings.base_path,
             requests: settings.requests,
             tls: tls.as_ref().map(Tls::server),
             // An absolute path, so that it is valid from any folder.

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-use crate::addresses::Addresses;
+use crate::addresses::{Addresses, Cidr};
 use crate::limits::{ACCEPT_PAUSE, HANDSHAKE, HEAD_BYTES};
 use crate::tls::ServerTls;
 
@@ -32,7 +32,7 @@ pub struct Bounds {
     /// Connections of one address of another machine.
     pub per_address: usize,
     /// Addresses whose connections are not counted.
-    pub uncounted: Vec<IpAddr>,
+    pub uncounted: Vec<Cidr>,
     /// Time from the end of one request to the end of the next request's head. Idle connections are kept this long.
     pub head: Duration,
     /// How long running requests may continue after the stop.

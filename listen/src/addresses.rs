@@ -1,7 +1,8 @@
-//! Counts the connections of each address.
+//! Addresses, ranges of them, and how many connections each has.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::accept::Bounds;
@@ -11,6 +12,51 @@ pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// A range of addresses, such as `172.17.0.0/16`, or a single one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cidr {
+    /// An address in it, as IPv6.
+    address: u128,
+    /// How many of its leading bits all addresses share.
+    shared: u32,
+}
+
+impl Cidr {
+    pub fn contains(self, address: IpAddr) -> bool {
+        (self.address ^ bits(address)).leading_zeros() >= self.shared
+    }
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+impl FromStr for Cidr {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, length) = text.split_once('/').unzip();
+        let address: Option<IpAddr> = address.unwrap_or(text).parse().ok();
+        address
+            .and_then(|address| {
+                let most = if address.is_ipv4() { 32 } else { 128 };
+                let length = length.map_or(Ok(most), str::parse).ok()?;
+                (length <= most).then(|| Self {
+                    address: bits(address),
+                    shared: 128 - most + length,
+                })
+            })
+            .ok_or_else(|| {
+                format!(
+                    "`{text}` is no address such as 192.0.2.7, and no range such as 172.17.0.0/16"
+                )
+            })
     }
 }
 
@@ -28,7 +74,8 @@ impl Addresses {
     /// Counts one more connection, unless its address has too many. Connections from this machine are not counted.
     pub(crate) fn enter(&self, address: IpAddr, bounds: &Bounds) -> Option<Place> {
         let address = address.to_canonical();
-        let is_counted = !address.is_loopback() && !bounds.uncounted.contains(&address);
+        let is_counted =
+            !address.is_loopback() && !bounds.uncounted.iter().any(|it| it.contains(address));
         let counted = is_counted.then(|| network(address));
         if let Some(counted) = counted {
             let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,8 +116,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_range_contains_the_addresses_that_share_its_beginning() {
+        let contains = |range: &str, address: &str| {
+            let range: Cidr = range.parse().unwrap();
+            range.contains(address.parse().unwrap())
+        };
+        for (range, inside, outside) in [
+            ("172.17.0.0/16", "172.17.255.1", "172.18.0.1"),
+            ("172.17.0.1/31", "172.17.0.0", "172.17.0.2"),
+            ("10.0.0.1", "::ffff:10.0.0.1", "10.0.0.2"),
+            ("::ffff:10.0.0.1", "10.0.0.1", "10.0.0.2"),
+            ("0.0.0.0/0", "203.0.113.9", "2001:db8::1"),
+            ("fd00::/8", "fdff::1", "fe80::1"),
+            ("::1", "::1", "127.0.0.1"),
+        ] {
+            assert!(contains(range, inside), "{range}: {inside}");
+            assert!(!contains(range, outside), "{range}: {outside}");
+        }
+        for wrong in [
+            "",
+            "/8",
+            "10.0.0.0/33",
+            "10.0.0.0/-1",
+            "10.0.0.0/",
+            "::/129",
+            "a",
+            "10.0.0/8",
+        ] {
+            assert!(wrong.parse::<Cidr>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn connections_of_a_remote_address_are_limited() {
-        let proxy: IpAddr = "192.0.2.1".parse().unwrap();
+        let proxy = "192.0.2.1".parse().unwrap();
         let bounds = Bounds {
             connections: 10,
             per_address: 2,

@@ -9,5 +9,5 @@ mod limits;
 mod tls;
 
 pub use accept::{Bounds, Connection, Stop, serve};
-pub use addresses::network;
+pub use addresses::{Cidr, network};
 pub use tls::{ServerTls, Tls, TlsError, TlsFiles};

@@ -31,12 +31,12 @@ fn pages_say_why_a_scan_does_not_run_why_a_job_waits_and_how_revisions_differ() 
         .replace("          note: {}\n", "");
     world.push(&[("site.yaml", Some(&changed))]);
     world.sync();
-    browser.open(&world, "/workflows/main%2Fsite/revisions");
-    browser.click("main a[href='/workflows/main%2Fsite/revisions/2']");
-    browser.arrives("/workflows/main%2Fsite/revisions/2");
+    browser.open(&world, "/workflows/main/site/-/revisions");
+    browser.click("main a[href='/workflows/main/site/-/revisions/2']");
+    browser.arrives("/workflows/main/site/-/revisions/2");
     browser.shows("[aria-labelledby=file-title] .line", "echo reported twice");
     browser.press("Compare");
-    browser.arrives("/workflows/main%2Fsite/revisions/2?against=1");
+    browser.arrives("/workflows/main/site/-/revisions/2?against=1");
     browser.shows("[aria-labelledby=difference-title] h3", "probe changed");
     browser.shows("[aria-labelledby=difference-title] li", "input note");
     browser.shows("[aria-labelledby=difference-title] h3", "report changed");

@@ -99,7 +99,7 @@ fn every_task_can_be_done_with_the_keyboard() {
     browser.arrives(stage::REPORT);
 
     browser.keys("u");
-    browser.arrives("/workflows/main%2Fsite");
+    browser.arrives("/workflows/main/site");
 }
 
 /// Presses the tab key until the element has the focus.

@@ -200,31 +200,31 @@ impl Scene {
 
         let link = world.everscan(&["session", "link"]);
         let link = link.trim().strip_prefix(world.url()).unwrap().to_owned();
-        let (recon, wide) = ("/workflows/main%2Frecon", "/workflows/main%2Fwide");
-        let wide_scan = format!("{wide}/scans/{WIDE_SCAN}");
+        let (recon, wide) = ("/workflows/main/recon", "/workflows/main/wide");
+        let wide_scan = format!("{wide}/-/scans/{WIDE_SCAN}");
         let (page, problem) = (|name, path: String| Page::new(name, path), Page::problem);
         let pages = vec![
             page("overview", "/".to_owned()),
             page("workflows", "/workflows".to_owned()),
             page("workflow", recon.to_owned()),
             page("workflow-focus", format!("{recon}?focus=hosts")),
-            page("workflow-stale", "/workflows/main%2Fnightly".to_owned()),
-            page("revisions", format!("{recon}/revisions")),
-            page("revision", format!("{recon}/revisions/2")),
-            page("revision-diff", format!("{recon}/revisions/2?against=1")),
-            page("scan", format!("{recon}/scans/probe")),
+            page("workflow-stale", "/workflows/main/nightly".to_owned()),
+            page("revisions", format!("{recon}/-/revisions")),
+            page("revision", format!("{recon}/-/revisions/2")),
+            page("revision-diff", format!("{recon}/-/revisions/2?against=1")),
+            page("scan", format!("{recon}/-/scans/probe")),
             page("wide-workflow", wide.to_owned()),
             page(
                 "wide-revision-diff",
-                format!("{wide}/revisions/2?against=1"),
+                format!("{wide}/-/revisions/2?against=1"),
             ),
             page("wide-scan", wide_scan.clone()),
             page("wide-dispatch", format!("{wide_scan}/dispatch")),
-            page("scan-failed", format!("{recon}/scans/report")),
-            page("dispatch", format!("{recon}/scans/dictionary/dispatch")),
+            page("scan-failed", format!("{recon}/-/scans/report")),
+            page("dispatch", format!("{recon}/-/scans/dictionary/dispatch")),
             page(
                 "dispatch-again",
-                format!("{recon}/scans/dictionary/dispatch?job={dictionary}"),
+                format!("{recon}/-/scans/dictionary/dispatch?job={dictionary}"),
             ),
             page("jobs", "/jobs".to_owned()),
             page("jobs-filtered", "/jobs?state=failed&scan=report".to_owned()),
@@ -319,7 +319,12 @@ fn routes() -> impl Iterator<Item = &'static Route> {
 
 /// True if the path belongs to the route.
 fn is_of(route: &Route, path: &str) -> bool {
-    let path = path.split('?').next().unwrap();
+    // The name of the workflow is one parameter.
+    let path = path
+        .split('?')
+        .next()
+        .unwrap()
+        .replace("/main/", "/main%2F");
     let (pattern, path): (Vec<&str>, Vec<&str>) =
         (route.path.split('/').collect(), path.split('/').collect());
     pattern.len() == path.len()

@@ -28,8 +28,8 @@ scans:
       - run: echo reported
 ";
 
-pub(crate) const PROBE: &str = "/workflows/main%2Fsite/scans/probe";
-pub(crate) const REPORT: &str = "/workflows/main%2Fsite/scans/report";
+pub(crate) const PROBE: &str = "/workflows/main/site/-/scans/probe";
+pub(crate) const REPORT: &str = "/workflows/main/site/-/scans/report";
 
 /// A world with a daemon and the workflow `site`, but no runner, so that its jobs wait.
 pub(crate) fn without_runner() -> World {

@@ -1,6 +1,6 @@
 // The finder: pages of the menu; workflows, scans, runners and sources, from links with `data-find` in their pages; and
 // jobs whose ids begin or end with the typed digits, from the daemon.
-import { id, make } from './dom.js';
+import { base, id, make } from './dom.js';
 
 let entries, offers = [], chosen = 0, asked, jobs = [];
 
@@ -19,14 +19,15 @@ async function collect() {
   const menu = [...document.querySelectorAll('.rail a.item')];
   const pages = menu.map((link) => ({ text: link.textContent.trim(), kind: 'page', href: link.href }));
   entries ??= pages;
-  const lists = menu.filter((link) => ['/workflows', '/runners', '/sources'].includes(link.pathname));
+  // The lists of workflows, runners and sources have these shortcuts.
+  const lists = menu.filter((link) => /g[wrs]/.test(link.dataset.key));
   entries = pages.concat(...await Promise.all(lists.map((list) => linked(list.href, 20))));
 }
 
 async function ask(digits) {
   asked = digits;
   jobs = [];
-  const found = digits && await linked(`/jobs?id=${digits}`);
+  const found = digits && await linked(`${base}jobs?id=${digits}`);
   if (found && asked === digits) { jobs = found; draw(); }
 }
 

@@ -1,12 +1,12 @@
 // Live updates. `event: changed` of the stream has the changed topics as a JSON array, and no content. If a region of the
 // page names one of them in `data-live`, the script fetches the page again and updates the regions that differ.
 // Browsers open at most six connections to a host, so one tab has the stream and informs the others.
-import { id, make } from './dom.js';
+import { base, id, make } from './dom.js';
 import { morph } from './morph.js';
 import { clock, localise, setClock } from './times.js';
 import { announce } from './form.js';
 
-const channel = new BroadcastChannel('everscan-live');
+const channel = new BroadcastChannel(`everscan-live${base}`);
 let url, dirty = false, busy = false, last = 0, streak = 0, version, shown = new Date(), leads, hasLeft, online = true;
 
 const covers = (one, other) => one === other || (one.endsWith('*') && other.startsWith(one.slice(0, -1)));
@@ -21,8 +21,8 @@ function bar(text) {
 }
 
 function showSignedOut() {
-  const href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
-  const link = make('a', { href, textContent: 'Sign in' });
+  // The daemon redirects to the sign-in and then back.
+  const link = make('a', { href: location.pathname + location.search, textContent: 'Sign in' });
   bar('You are signed out. ').append(link);
 }
 
@@ -56,7 +56,7 @@ async function fetchAgain() {
   // With `wait=1` the daemon may answer with a page that it renders for many readers at once.
   const headers = { accept: 'text/html', prefer: 'wait=1', ...(version && { 'if-none-match': version }) };
   const answer = await fetch(location.href, { headers, cache: 'no-store' });
-  if (answer.redirected && new URL(answer.url).pathname === '/login') return showSignedOut();
+  if (answer.redirected && new URL(answer.url).pathname === `${base}login`) return showSignedOut();
   if (!answer.ok && answer.status !== 304) return;
   shown = new Date();
   setClock(answer.headers.get('date'));
@@ -131,7 +131,7 @@ function queue() {
     leads = true;
     listen(1, () => { leads = false; hasLeft = true; done(); });
   });
-  if (navigator.locks) navigator.locks.request('everscan-live', lead); else lead();
+  if (navigator.locks) navigator.locks.request(`everscan-live${base}`, lead); else lead();
 }
 
 export function startLive(address) {

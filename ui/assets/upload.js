@@ -20,14 +20,15 @@ export function startUploads() {
 }
 
 function putFile(form, file, line) {
-  const folder = form.dataset.upload.split('/').map((name) => encodeURIComponent(decodeURIComponent(name))).join('/');
+  // In paths of blobs, a slash in a name is `%2F`, and a percent sign `%25` where it could be read as part of that.
+  const name = encodeURIComponent(file.name.replace(/%(?=2f|25)/gi, '%25'));
   const expiry = form.elements.expires_in?.value;
   const query = new URLSearchParams({ project: form.dataset.project, ...(expiry ? { expires_in: expiry } : {}) });
   const [bar, text] = line.children;
   line.hidden = bar.hidden = false;
   return new Promise((done) => {
     const request = new XMLHttpRequest();
-    request.open('PUT', `/blobs/${folder}${encodeURIComponent(file.name)}?${query}`);
+    request.open('PUT', `${form.dataset.upload}${name}?${query}`);
     request.upload.onprogress = (event) => { bar.max = event.total; bar.value = event.loaded; };
     request.onloadend = () => {
       const isStored = /^2/.test(request.status);

@@ -1,4 +1,7 @@
-//! The addresses of pages and actions. Names are percent-encoded, so that each name is one segment.
+//! The addresses of pages and actions. Names are percent-encoded, so that each name is one segment. The name of a workflow and
+//! the path of a blob have one for each of their parts, because many proxies refuse an encoded slash.
+//!
+//! Addresses begin at the root of the host. [`below`] moves those of a whole page.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
@@ -55,9 +58,23 @@ pub fn workflow_name(workflow: &WorkflowRef) -> String {
     format!("{}/{}", workflow.source, workflow.name)
 }
 
+/// Encodes the parts of a name.
+fn parts(name: &str) -> String {
+    name.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
 /// `name` is `source/name`.
 pub fn workflow(name: &str) -> String {
-    format!("{WORKFLOWS}/{}", segment(name))
+    // The last `-` of an address ends the name.
+    match name.contains("/-/") || name.ends_with("/-") {
+        true => format!("{}/", below_workflow(name)),
+        false => format!("{WORKFLOWS}/{}", parts(name)),
+    }
+}
+
+/// What begins the addresses of everything that a workflow has.
+pub fn below_workflow(name: &str) -> String {
+    format!("{WORKFLOWS}/{}/-", parts(name))
 }
 
 /// The page of a workflow with the graph of one scan and its neighbours.
@@ -66,7 +83,7 @@ pub fn graph_of_scan(workflow_name: &str, scan: &str) -> String {
 }
 
 pub fn revisions(workflow_name: &str) -> String {
-    format!("{}/revisions", workflow(workflow_name))
+    format!("{}/revisions", below_workflow(workflow_name))
 }
 
 pub fn revision(workflow_name: &str, number: u64) -> String {
@@ -74,20 +91,21 @@ pub fn revision(workflow_name: &str, number: u64) -> String {
 }
 
 pub fn scan(workflow_name: &str, scan: &str) -> String {
-    format!("{}/scans/{}", workflow(workflow_name), segment(scan))
+    let workflow = below_workflow(workflow_name);
+    format!("{workflow}/scans/{}", segment(scan))
 }
 
 pub fn dispatch(workflow_name: &str, scan_name: &str) -> String {
     format!("{}/dispatch", scan(workflow_name, scan_name))
 }
 
-/// The action that suspends the workflow or scan of a page.
-pub fn suspend(page: &str) -> String {
-    format!("{page}/suspend")
+/// The action that suspends a scan, or a workflow. `part` is the address of the scan, or begins those of the workflow.
+pub fn suspend(part: &str) -> String {
+    format!("{part}/suspend")
 }
 
-pub fn resume(page: &str) -> String {
-    format!("{page}/resume")
+pub fn resume(part: &str) -> String {
+    format!("{part}/resume")
 }
 
 pub fn job(id: Uuid) -> String {
@@ -177,19 +195,15 @@ pub fn blob_folder(project: &str, prefix: &str) -> String {
     with_query(BLOBS, &[("project", project), ("prefix", prefix)])
 }
 
-/// The path of a blob is already encoded; keep its slashes.
-fn blob_path(path: &str) -> String {
-    let names = path.split('/').map(|name| {
-        let name = name.replace("%2F", "/").replace("%2f", "/");
-        segment(&name)
-    });
-    names.collect::<Vec<_>>().join("/")
-}
-
 /// The download of a blob.
 pub fn blob(project: &str, path: &str) -> String {
-    let address = format!("{BLOBS}/{}", blob_path(path));
-    with_query(&address, &[("project", project)])
+    with_query(&blob_path(path), &[("project", project)])
+}
+
+/// A blob, or what begins the addresses of those in a folder. A slash in a name is `%2F` in the path, and `%252F` in the
+/// address.
+pub(crate) fn blob_path(path: &str) -> String {
+    format!("{BLOBS}/{}", parts(path))
 }
 
 /// The whole path of the blob is one parameter, because it can have any number of segments.
@@ -238,16 +252,58 @@ pub fn local(path: &str) -> Option<&str> {
     (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)).then_some(path)
 }
 
+/// The address of a page that had another one, in which the slashes in names were `%2F`.
+pub fn present(former: &str) -> Option<String> {
+    let plain = former.replace("%2f", "%2F");
+    if let Some(below) = plain.strip_prefix("/workflows/") {
+        let (name, rest) = below.split_once('/').unzip();
+        let name = name.unwrap_or(below);
+        let present = format!("{WORKFLOWS}/{}", name.replace("%2F", "/"));
+        return name.contains("%2F").then(|| match rest {
+            Some(rest) => format!("{present}/-/{rest}"),
+            None => present,
+        });
+    }
+    let is_it = plain.starts_with("/blobs/") && plain.contains("%2F");
+    is_it.then(|| plain.replace("%2F", "%252F"))
+}
+
+/// The attributes that hold addresses of this daemon.
+pub const ATTRIBUTES: [&str; 8] = [
+    "href",
+    "action",
+    "src",
+    "data-base",
+    "data-log",
+    "data-search",
+    "data-stream",
+    "data-upload",
+];
+
+/// Moves the addresses of a page below `base`, which is empty or as `/everscan`. Quotes in texts and values are escaped, so
+/// only attributes are found.
+pub fn below(base: &str, page: String) -> String {
+    if base.is_empty() {
+        return page;
+    }
+    ATTRIBUTES.iter().fold(page, |page, name| {
+        page.replace(&format!(" {name}=\"/"), &format!(" {name}=\"{base}/"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_one_segment() {
+    fn names_are_encoded_and_their_slashes_stay() {
         assert_eq!(
             scan("infra/deep/a b", "x?#\"<é"),
-            "/workflows/infra%2Fdeep%2Fa%20b/scans/x%3F%23%22%3C%C3%A9"
+            "/workflows/infra/deep/a%20b/-/scans/x%3F%23%22%3C%C3%A9"
         );
+        assert_eq!(workflow("infra/a"), "/workflows/infra/a");
+        assert_eq!(workflow("s/a/-/scans"), "/workflows/s/a/-/scans/-/");
+        assert_eq!(workflow("s/-"), "/workflows/s/-/-/");
         assert_eq!(source(".."), "/sources/%2E%2E");
     }
 
@@ -260,11 +316,53 @@ mod tests {
     }
 
     #[test]
-    fn an_encoded_slash_in_a_blob_name_stays_encoded() {
+    fn an_encoded_slash_in_a_blob_name_is_encoded_again() {
         assert_eq!(
             blob("infra", "lists/a%2Fb.txt"),
-            "/blobs/lists/a%2Fb.txt?project=infra"
+            "/blobs/lists/a%252Fb.txt?project=infra"
         );
+    }
+
+    #[test]
+    fn former_addresses_have_present_ones() {
+        for (former, expected) in [
+            ("/workflows/a%2Fb", "/workflows/a/b"),
+            (
+                "/workflows/a%2fb%2Fc%20d/scans/x",
+                "/workflows/a/b/c%20d/-/scans/x",
+            ),
+            (
+                "/workflows/a%2Fb/revisions/2",
+                "/workflows/a/b/-/revisions/2",
+            ),
+            ("/workflows/%2F%2Fevil.example", "/workflows///evil.example"),
+            ("/blobs/lists/a%2fb.txt", "/blobs/lists/a%252Fb.txt"),
+        ] {
+            assert_eq!(present(former).as_deref(), Some(expected));
+            assert_eq!(present(expected), None, "{expected}");
+        }
+        for other in [
+            "/workflows/a/b/-/scans/x",
+            "/jobs/a%2Fb",
+            "/v0/workflows/a%2Fb",
+        ] {
+            assert_eq!(present(other), None);
+        }
+    }
+
+    #[test]
+    fn addresses_of_a_page_move_and_texts_stay() {
+        let text = "<a href=\"/x\">&quot;</a>";
+        let page = |base: &str| {
+            maud::html! {
+                a.b href={ (base) "/jobs" } title="/jobs" { (text) }
+                form action={ (base) "/" } { input name="next" value="/jobs"; }
+                a href="#main" {} a href="https://example.org/" {}
+            }
+            .into_string()
+        };
+        assert_eq!(below("/everscan", page("")), page("/everscan"));
+        assert_eq!(below("", page("")), page(""));
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl<'a> Shell<'a> {
                     script src=(assets::link("theme.js")) {}
                     script type="module" src=(assets::link("main.js")) {}
                 }
-                body.bare[!signed_in] data-stream=[signed_in.then_some(links::LIVE)] {
+                body.bare[!signed_in] data-base=(links::OVERVIEW) data-stream=[signed_in.then_some(links::LIVE)] {
                     (sprite())
                     a.skip href="#main" { "Skip to content" }
                     @if signed_in { (self.rail()) }

@@ -5,7 +5,7 @@ use http::StatusCode;
 use http::header::{
     CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HeaderName, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED,
 };
-use model::blob::joined;
+use model::blob::{joined, split};
 use model::limits::BLOB_LIFE;
 use model::{Blob, BlobCondition, BlobPath, ProjectId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -242,10 +242,15 @@ pub(super) fn path(request: &Request) -> Result<BlobPath, Failure> {
         [empty, names @ ..] if empty.is_empty() && !names.is_empty() => names,
         names => names,
     };
-    BlobPath::new(names.to_vec()).map_err(|error| {
+    // Pages have the text of the path in their addresses.
+    let names = match request.arrival.path.starts_with(wire::VERSION_PREFIX) {
+        true => names.to_vec(),
+        false => split(&names.join("/")),
+    };
+    BlobPath::new(names.clone()).map_err(|error| {
         let text = format!(
             "`{}` is no path of a blob: it {error}",
-            shorten(&joined(names))
+            shorten(&joined(&names))
         );
         Failure::new(ErrorCode::InvalidRequest, text)
     })

@@ -21,6 +21,7 @@ use wire::{
 use super::scans::FilePage;
 use super::{blobs, content, logs, worker};
 use crate::access;
+use crate::base::BasePath;
 use crate::body::{self, Body};
 use crate::convert;
 use crate::failure::Failure;
@@ -229,11 +230,12 @@ fn request(
         id: Uuid::nil(),
         method,
         path: path.to_owned(),
-        peer: Peer::of(connection, &headers, &[]),
+        base: BasePath::default(),
+        peer: Peer::of(connection, &headers, &[], &[]),
     };
     let nothing = stream::empty::<Result<Bytes, warp::Error>>();
     Ok(Request {
-        arrival,
+        arrival: arrival.into(),
         parameters,
         query: Query::parse("", &["timestamps"])?,
         body: Body::new(nothing, &headers, u64::MAX)?,

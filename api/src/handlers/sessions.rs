@@ -118,7 +118,7 @@ pub(super) async fn create_link(user: &Visible, mut request: Request) -> Result<
 }
 
 pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &SessionCookie) {
-    let cookie = session::set(&request.headers, request.arrival.peer, cookie);
+    let cookie = session::set(&request.headers, &request.arrival, cookie);
     reply::set(response, SET_COOKIE, &cookie);
 }
 
@@ -159,7 +159,7 @@ pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Respons
 }
 
 pub(crate) fn forget(response: &mut Response, request: &Request) {
-    let cookie = session::unset(&request.headers, request.arrival.peer);
+    let cookie = session::unset(&request.headers, &request.arrival);
     reply::set(response, SET_COOKIE, &cookie);
     // From now on, the pages in the browser's cache belong to nobody.
     reply::set(

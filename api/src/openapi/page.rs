@@ -27,7 +27,7 @@ pub(crate) fn page(document: &Value) -> String {
                 main {
                     h1 { (title) " API" }
                     p { (text(&document["info"]["description"])) }
-                    p { "For programs: " a href="/v0/openapi.json" { "/v0/openapi.json" } }
+                    p { "For programs: " a href="openapi.json" { "/v0/openapi.json" } }
                     @for (path, operations) in members(&document["paths"]) {
                         @for (method, described) in members(operations) {
                             @let tag = text(&described["tags"][0]);

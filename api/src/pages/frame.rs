@@ -11,7 +11,7 @@ use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use warp::reply::Response;
 
-use super::html::{Made, see_other};
+use super::html::{Made, html, see_other};
 use super::typed::Typed;
 use crate::convert::Convert;
 use crate::failure::Failure;
@@ -112,6 +112,11 @@ impl<'a> Frame<'a> {
         // Each reader gets a separate answer.
         drop(self.made.set(made));
         reply::empty()
+    }
+
+    /// A page that cannot be fetched again.
+    pub(super) fn html(&self, status: StatusCode, page: Markup) -> Response {
+        html(&self.request.arrival.base, status, page.into_string())
     }
 
     /// Shows a refused form again. Returns the failure if other input could not fix it.

@@ -8,12 +8,15 @@ use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION,
     REFERRER_POLICY,
 };
+use ui::links;
 use uuid::Uuid;
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::base::BasePath;
 use crate::reply;
 use crate::request::Request;
+use crate::service::Head;
 use crate::visible::Visible;
 
 /// Allows nothing from other hosts, no inline script and no inline style, so markup in a name has no effect.
@@ -68,15 +71,15 @@ impl Made {
             Some(_) => page.replace(&key, &Uuid::new_v4().simple().to_string()),
             None => page.into_owned(),
         };
-        let mut response = html(StatusCode::OK, page);
+        let mut response = html(&request.arrival.base, StatusCode::OK, page);
         reply::set(&mut response, ETAG, &etag);
         response
     }
 }
 
 /// A page that no browser and no proxy stores.
-pub(super) fn html(status: StatusCode, page: String) -> Response {
-    let mut response = page.into_response();
+pub(super) fn html(base: &BasePath, status: StatusCode, page: String) -> Response {
+    let mut response = links::below(base.as_str(), page).into_response();
     *response.status_mut() = status;
     reply::set_static(&mut response, CONTENT_TYPE, "text/html; charset=utf-8");
     response
@@ -89,9 +92,26 @@ pub(super) fn see_other(address: &str) -> Response {
     response
 }
 
-/// The default headers of answers to browsers. A stricter value stays.
-pub(crate) fn protect(response: &mut Response) {
+/// Sends a request for a former address of a page to the present one.
+pub(crate) fn moved(head: &Head) -> Option<Response> {
+    let mut address = links::present(&head.arrival.path)?;
+    if !head.query.is_empty() {
+        address = format!("{address}?{}", head.query);
+    }
+    let mut response = see_other(&address);
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    Some(response)
+}
+
+/// The default headers of answers to browsers. A stricter value stays. The page that a browser is sent to gets its whole path.
+pub(crate) fn protect(response: &mut Response, base: &BasePath) {
     let headers = response.headers_mut();
+    if let Some(address) = headers.get_mut(LOCATION)
+        && let Ok(path) = address.to_str()
+        && let Ok(whole) = HeaderValue::from_str(&format!("{base}{path}"))
+    {
+        *address = whole;
+    }
     let mut default = |name: HeaderName, value: &'static str| {
         let value = HeaderValue::from_static(value);
         headers.entry(name).or_insert(value);

@@ -14,7 +14,6 @@ use workflow::UploadOn;
 
 use super::charts;
 use super::frame::Frame;
-use super::html::html;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::jobs::{self, JobsQuery};
@@ -57,7 +56,7 @@ pub(super) async fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     let page = pages::jobs(&frame.visit, &page);
     Ok(match status {
         None => frame.page(page),
-        Some(status) => html(status, page.into_string()),
+        Some(status) => frame.html(status, page),
     })
 }
 
@@ -251,7 +250,7 @@ async fn suspended(
     let (problem, _) = failure.problem(&frame.request.arrival.id.to_string());
     let back = links::job(job.id);
     let page = problem_page(&frame.visit, &problem, Some(&back), Some(&there));
-    Ok(html(status, page.into_string()))
+    Ok(frame.html(status, page))
 }
 
 pub(super) async fn delete(frame: &Frame<'_>) -> Result<Response, Failure> {

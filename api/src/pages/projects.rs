@@ -9,7 +9,7 @@ use ui::{links, pages};
 use warp::reply::Response;
 
 use super::frame::Frame;
-use super::html::{html, see_other};
+use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::projects;
@@ -57,7 +57,7 @@ fn again(
     var: &Refused,
     secret: &Refused,
 ) -> Result<Response, Failure> {
-    Ok(html(status, page(frame, var, secret)?.into_string()))
+    Ok(frame.html(status, page(frame, var, secret)?))
 }
 
 pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {

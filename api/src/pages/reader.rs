@@ -10,6 +10,7 @@ use wire::ErrorCode;
 use super::frame::visit;
 use super::html::{html, see_other};
 use crate::access::signed_in;
+use crate::base::BasePath;
 use crate::failure::Failure;
 use crate::reply;
 use crate::routes::{Access, Matched, find};
@@ -24,6 +25,7 @@ pub(crate) struct Reader {
     pub(crate) is_stranger: bool,
     is_data: bool,
     visit: Visit,
+    base: BasePath,
     /// The page to return to after a sign-in.
     here: Option<String>,
     /// The other page of this daemon that the request came from.
@@ -62,11 +64,12 @@ impl Reader {
             Method::GET => (Some(asked.clone()), came_from.filter(is_other)),
             _ => (came_from.clone(), came_from),
         };
-        let reader = signed_in(&service.handle, headers, arrival.peer);
+        let reader = signed_in(&service.handle, headers, arrival);
         Some(Self {
             is_stranger: !headers.contains_key(COOKIE),
             is_data,
             visit: visit(reader.as_ref(), service.handle.now()),
+            base: arrival.base.clone(),
             here: here.filter(|here| links::local(here).is_some()),
             back,
         })
@@ -87,7 +90,7 @@ impl Reader {
         let status = failure.status();
         let (problem, headers) = failure.problem(request_id);
         let page = problem_page(&self.visit, &problem, self.back.as_deref(), None);
-        let mut response = html(status, page.into_string());
+        let mut response = html(&self.base, status, page.into_string());
         for (name, value) in headers {
             reply::set(&mut response, name, &value);
         }
@@ -102,5 +105,6 @@ fn came_from(head: &Head) -> Option<String> {
     let after_scheme = referer
         .strip_prefix("https://")
         .or_else(|| referer.strip_prefix("http://"))?;
-    Some(after_scheme.strip_prefix(text(HOST)?)?.to_owned())
+    let path = after_scheme.strip_prefix(text(HOST)?)?;
+    Some(head.arrival.base.strip(path).to_owned())
 }

@@ -12,7 +12,6 @@ use wire::{Job, Page, Registration, Runner};
 
 use super::charts;
 use super::frame::Frame;
-use super::html::html;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::jobs::{self, JobsQuery};
@@ -92,7 +91,7 @@ pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
     let attempt = Attempt::of_form(typed.key(), &serde_json::json!({}))?;
     let made = runners::make_registration(frame.user, &attempt).await?;
     let page = page(frame, &frame.window()?, Some(&made));
-    Ok(html(StatusCode::OK, page.into_string()))
+    Ok(frame.html(StatusCode::OK, page))
 }
 
 pub(super) async fn remove(frame: &Frame<'_>) -> Result<Response, Failure> {

@@ -14,7 +14,7 @@ use wire::{DispatchRequest, Input, Page, Project, Runner, ScanStatus};
 
 use super::charts;
 use super::frame::Frame;
-use super::html::{html, see_other};
+use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::scans::{self, FilePage};
@@ -157,7 +157,7 @@ fn again(
         refused,
     };
     let page = pages::dispatch(&frame.visit, &page);
-    Ok(html(code, page.into_string()))
+    Ok(frame.html(code, page))
 }
 
 fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Failure> {

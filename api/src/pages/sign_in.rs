@@ -26,7 +26,7 @@ const FIRST_TOKEN: &str = "<state folder>/initial-admin-token";
 pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
     let next = request.query.get("next").unwrap_or("");
     let page = form(service, next, &Refused::default());
-    html(StatusCode::OK, page)
+    html(&request.arrival.base, StatusCode::OK, page)
 }
 
 /// The page of a sign-in link. Showing the page does not consume the link, because programs fetch it for previews.
@@ -38,19 +38,19 @@ pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
             link,
         };
         let page = pages::sign_in_link(&visit(None, service.handle.now()), &page);
-        return html(StatusCode::OK, page.into_string());
+        return html(&request.arrival.base, StatusCode::OK, page.into_string());
     }
     let failure = match service.slow_down(request.arrival.peer, unauthorized()) {
         failure if failure.code == ErrorCode::Unauthorized => no_such_link(),
         failure => failure,
     };
-    let (headers, peer) = (&request.headers, request.arrival.peer);
-    if let Some(reader) = signed_in(&service.handle, headers, peer) {
+    let (headers, arrival) = (&request.headers, &request.arrival);
+    if let Some(reader) = signed_in(&service.handle, headers, arrival) {
         let visit = visit(Some(&reader), service.handle.now());
         let status = failure.status();
-        let (problem, _) = failure.problem(&request.arrival.id.to_string());
+        let (problem, _) = failure.problem(&arrival.id.to_string());
         let page = problem_page(&visit, &problem, None, None);
-        return html(status, page.into_string());
+        return html(&arrival.base, status, page.into_string());
     }
     again(service, request, "", failure)
 }
@@ -84,7 +84,7 @@ fn again(service: &Service, request: &Request, next: &str, failure: Failure) -> 
         problem: Some(problem),
         ..Refused::default()
     };
-    let mut response = html(status, form(service, next, &refused));
+    let mut response = html(&request.arrival.base, status, form(service, next, &refused));
     for (name, value) in headers {
         reply::set(&mut response, name, &value);
     }

@@ -8,7 +8,7 @@ use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, RegenerateToken};
 
 use super::frame::Frame;
-use super::html::{html, see_other};
+use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::tokens;
@@ -47,7 +47,7 @@ pub(super) async fn create(frame: &Frame<'_>, typed: &Typed) -> Result<Response,
         Err(failure) => {
             let (status, refused) = frame.refused(failure, typed, &FIELDS)?;
             let page = page(frame, None, &refused)?;
-            Ok(html(status, page.into_string()))
+            Ok(frame.html(status, page))
         }
     }
 }
@@ -77,7 +77,7 @@ fn asked(typed: &Typed) -> Result<CreateToken, Failure> {
 
 fn with_secret(frame: &Frame<'_>, created: &CreatedToken) -> Result<Response, Failure> {
     let page = page(frame, Some(created), &Refused::default())?;
-    Ok(html(StatusCode::OK, page.into_string()))
+    Ok(frame.html(StatusCode::OK, page))
 }
 
 pub(super) async fn regenerate(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {

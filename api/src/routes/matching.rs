@@ -17,7 +17,7 @@ pub(crate) enum Matched {
 }
 
 pub(crate) fn find(method: &Method, path: &str) -> Matched {
-    let segments: Vec<&str> = path.split('/').collect();
+    let segments = segments(path);
     let mut others = Vec::new();
     // This coerces the lifetime of the keys to the lifetime of the path.
     let areas: &Areas<'_> = &AREAS;
@@ -38,6 +38,28 @@ pub(crate) fn find(method: &Method, path: &str) -> Matched {
     } else {
         Matched::OtherMethods(others)
     }
+}
+
+/// The segments of a path. In the address of a page, the name of a workflow is one of them, whatever slashes it has. It ends
+/// before the last `-`.
+fn segments(path: &str) -> Vec<&str> {
+    let Some(below) = path.strip_prefix("/workflows/") else {
+        return path.split('/').collect();
+    };
+    let (name, rest) = below.rsplit_once("/-/").unwrap_or((below, ""));
+    let mut segments = vec!["", "workflows", name];
+    if !rest.is_empty() {
+        segments.push("-");
+        segments.extend(rest.split('/'));
+    }
+    segments
+}
+
+/// Whether a path begins like one of the daemon.
+pub(crate) fn has_area(path: &str) -> bool {
+    let first = path.split('/').nth(1).unwrap_or_default();
+    let areas: &Areas<'_> = &AREAS;
+    first == "v0" || !first.is_empty() && areas.contains_key(&(false, first))
 }
 
 type Areas<'a> = HashMap<Area<'a>, Vec<&'static Route>>;
@@ -114,6 +136,56 @@ mod tests {
         assert!(
             matches!(find(&Method::PUT, "/v0/jobs"), Matched::OtherMethods(methods) if methods == [&Method::GET])
         );
+    }
+
+    #[test]
+    fn the_last_divider_ends_the_name_of_a_workflow() {
+        for (path, pattern, parameters) in [
+            ("/workflows", "/workflows", &[][..]),
+            ("/workflows/a/b", "/workflows/{workflow}", &["a/b"]),
+            ("/workflows/a/b%20c/-/", "/workflows/{workflow}", &["a/b c"]),
+            ("/workflows/a/b/-", "/workflows/{workflow}", &["a/b/-"]),
+            (
+                "/workflows/a/b/c/-/scans/x",
+                "/workflows/{workflow}/-/scans/{scan}",
+                &["a/b/c", "x"],
+            ),
+            (
+                "/workflows/s/a/-/scans/-/scans/x",
+                "/workflows/{workflow}/-/scans/{scan}",
+                &["s/a/-/scans", "x"],
+            ),
+            (
+                "/workflows/s/a/-/revisions/-/",
+                "/workflows/{workflow}",
+                &["s/a/-/revisions"],
+            ),
+        ] {
+            let Matched::Route(route, found) = find(&Method::GET, path) else {
+                panic!("{path}")
+            };
+            assert_eq!(
+                (route.path, &found[..]),
+                (
+                    pattern,
+                    &parameters
+                        .iter()
+                        .map(|it| (*it).to_owned())
+                        .collect::<Vec<_>>()[..]
+                ),
+                "{path}"
+            );
+        }
+        for path in [
+            "/workflows/",
+            "/workflows//-/scans/x",
+            "/workflows/a/b/-/nothing",
+        ] {
+            assert!(
+                matches!(find(&Method::GET, path), Matched::Nothing),
+                "{path}"
+            );
+        }
     }
 
     #[test]

@@ -46,14 +46,14 @@ routes! {
 
     Page Workflows GET "/workflows", WorkflowRead; [CURSOR, WORKFLOW_STATE], 0;
     Page Workflow GET "/workflows/{workflow}", WorkflowRead; [FOCUS, LANES], 0;
-    Page Revisions GET "/workflows/{workflow}/revisions", WorkflowRead; [CURSOR], 0;
-    Page Revision GET "/workflows/{workflow}/revisions/{revision}", WorkflowRead; [AGAINST_REVISION], 0;
-    Page Scan GET "/workflows/{workflow}/scans/{scan}", WorkflowRead; [CURSOR], 0;
-    Page DispatchForm GET "/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [LIKE_JOB], 0;
+    Page Revisions GET "/workflows/{workflow}/-/revisions", WorkflowRead; [CURSOR], 0;
+    Page Revision GET "/workflows/{workflow}/-/revisions/{revision}", WorkflowRead; [AGAINST_REVISION], 0;
+    Page Scan GET "/workflows/{workflow}/-/scans/{scan}", WorkflowRead; [CURSOR], 0;
+    Page DispatchForm GET "/workflows/{workflow}/-/scans/{scan}/dispatch", Dispatch; [LIKE_JOB], 0;
 
-    Action Dispatch POST "/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
-    Action SuspendWorkflow POST "/workflows/{workflow}/suspend", WorkflowWrite; [], SMALL_BODY;
-    Action ResumeWorkflow POST "/workflows/{workflow}/resume", WorkflowWrite; [], SMALL_BODY;
-    Action SuspendScan POST "/workflows/{workflow}/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY;
-    Action ResumeScan POST "/workflows/{workflow}/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY;
+    Action Dispatch POST "/workflows/{workflow}/-/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
+    Action SuspendWorkflow POST "/workflows/{workflow}/-/suspend", WorkflowWrite; [], SMALL_BODY;
+    Action ResumeWorkflow POST "/workflows/{workflow}/-/resume", WorkflowWrite; [], SMALL_BODY;
+    Action SuspendScan POST "/workflows/{workflow}/-/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY;
+    Action ResumeScan POST "/workflows/{workflow}/-/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY;
 }

@@ -1,6 +1,5 @@
 //! Who calls and from where: rate limits, and the audit log.
 
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ const FAR: &str = "198.51.100.7";
 /// A service behind a proxy on this machine, so that a test can call from any address.
 async fn behind_proxy(requests: Option<Rate>) -> Service {
     let front = Front {
-        trusted_proxies: vec![IpAddr::from([127, 0, 0, 1])],
+        trusted_proxies: vec!["127.0.0.1".parse().unwrap()],
         requests,
         ..Front::default()
     };

@@ -62,7 +62,7 @@ async fn jobs_name_even_old_causes_and_a_circle_is_reported() {
     let circle = json!({"scans": ["a", "b"], "laps": 101, "job": waiting});
     assert_eq!(told["circle"], circle, "{told}");
     assert_eq!(circles(&service).await, "1");
-    for page in ["/", "/workflows/main%2Fring/scans/b"] {
+    for page in ["/", "/workflows/main/ring/-/scans/b"] {
         let page = browser.page(page).await;
         assert!(page.contains("101 laps of under a minute"), "{page}");
     }

@@ -7,7 +7,7 @@ use crate::browser::Browser;
 use crate::client::Call;
 use crate::service::Service;
 
-const DISPATCH: &str = "/workflows/main%2Fpipeline/scans/build/dispatch";
+const DISPATCH: &str = "/workflows/main/pipeline/-/scans/build/dispatch";
 
 /// The key of the first form of a page.
 fn key(page: &str) -> String {

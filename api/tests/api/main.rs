@@ -15,6 +15,7 @@
 mod access;
 mod answers;
 mod artifacts;
+mod base_path;
 mod blobs;
 mod bodies;
 mod browser;

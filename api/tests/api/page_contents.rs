@@ -11,7 +11,7 @@ use crate::service::{PLAIN, Service};
 async fn pages_show_what_happened_and_which_runner_would_take_a_job() {
     let world = World::new().await;
     let browser = Browser::admin(&world.service).await;
-    let (job, workflow) = (&world.jobs[1], "/workflows/main%2Fpipeline");
+    let (job, workflow) = (&world.jobs[1], "/workflows/main/pipeline");
     let has = async |path: &str, parts: &[&str]| {
         let page = browser.page(path).await;
         for part in parts {
@@ -39,11 +39,11 @@ async fn pages_show_what_happened_and_which_runner_would_take_a_job() {
     has(around_build[0], &around_build[1..]).await;
     has(&format!("{workflow}?focus=gone"), &["4 scans and 1 edge"]).await;
     has(
-        &format!("{workflow}/scans/announce"),
+        &format!("{workflow}/-/scans/announce"),
         &["?focus=announce#graph"],
     )
     .await;
-    let lonely = browser.page(&format!("{workflow}/scans/nightly")).await;
+    let lonely = browser.page(&format!("{workflow}/-/scans/nightly")).await;
     assert!(!lonely.contains("?focus="), "{lonely}");
     let short = &job[job.len() - 8..];
     has(
@@ -56,7 +56,7 @@ async fn pages_show_what_happened_and_which_runner_would_take_a_job() {
         &["class=\"script\"", "The same as in job"],
     )
     .await;
-    let form = format!("{workflow}/scans/build/dispatch");
+    let form = format!("{workflow}/-/scans/build/dispatch");
     has(&form, &["would take the job", "one"]).await;
     world
         .service
@@ -100,8 +100,12 @@ async fn the_list_of_workflows_includes_retired_workflows_on_request() {
     service.push(&[("workflows/deep/plain.yaml", PLAIN)]).await;
     let [active, all] = ["/workflows", "/workflows?state=all"].map(|path| browser.page(path));
     let (active, all) = (active.await, all.await);
-    assert!(!active.contains("main%2Fpipeline"), "{active}");
-    for part in ["main%2Fpipeline", "retired<", "deep%2Fplain"] {
+    assert!(!active.contains("/workflows/main/pipeline"), "{active}");
+    for part in [
+        "/workflows/main/pipeline",
+        "retired<",
+        "/workflows/main/deep/plain",
+    ] {
         assert!(all.contains(part), "{all}");
     }
 }
@@ -111,7 +115,7 @@ async fn a_form_can_be_filled_with_the_inputs_of_a_job_of_the_same_scan() {
     let world = World::new().await;
     let browser = Browser::admin(&world.service).await;
     let job = &world.jobs[1];
-    let form = |scan: &str| format!("/workflows/main%2Fpipeline/scans/{scan}/dispatch?job={job}");
+    let form = |scan: &str| format!("/workflows/main/pipeline/-/scans/{scan}/dispatch?job={job}");
     assert!(
         browser
             .page(&form("build"))
@@ -132,7 +136,7 @@ async fn pages_show_how_many_jobs_and_workflows_they_cover() {
         service.dispatch("large").await;
     }
     service.clock.advance(TimeDelta::hours(2));
-    let page = browser.page("/workflows/main%2Fpipeline").await;
+    let page = browser.page("/workflows/main/pipeline").await;
     assert!(page.contains("scheduled for 2 h"), "{page}");
     let page = browser.page("/").await;
     for part in [

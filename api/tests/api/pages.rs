@@ -49,7 +49,7 @@ impl World {
             .path
             .replace("{job}", &self.jobs[1])
             .replace("{artifact}", "out")
-            .replace("{workflow}", "main%2Fpipeline")
+            .replace("{workflow}", "main/pipeline")
             .replace("{scan}", "build")
             .replace("{revision}", "1")
             .replace("{runner}", &runner)
@@ -321,7 +321,7 @@ async fn a_page_shows_nothing_of_projects_outside_its_token() {
         assert!(!page.contains(">main<"), "{path}: {page}");
     }
     for path in [
-        "/workflows/main%2Fpipeline",
+        "/workflows/main/pipeline",
         "/sources/main",
         "/projects/main",
     ] {

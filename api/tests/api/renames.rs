@@ -24,11 +24,11 @@ async fn the_old_name_leads_to_the_renamed_scan() {
     let why = service.get("/v0/workflows/w/scans/fresh/why").await;
     assert_eq!(why.expect(200)["renamed_from"], "old");
     let browser = Browser::admin(&service).await;
-    let moved = browser.get("/workflows/main%2Fw/scans/old").await;
+    let moved = browser.get("/workflows/main/w/-/scans/old").await;
     assert_eq!(moved.status, 303);
     assert_eq!(
         moved.header("location"),
-        Some("/workflows/main%2Fw/scans/fresh")
+        Some("/workflows/main/w/-/scans/fresh")
     );
     let rerun = format!("/v0/jobs/{}/rerun", claimed.id);
     let refused = service.post(&rerun, &json!({ "current": true })).await;

@@ -110,6 +110,15 @@ async fn a_cookie_is_accepted_by_few_routes_and_only_from_pages_of_the_daemon() 
     }
     let both = ask("/v0/sessions").bearer(&secret).send(service.address);
     both.await.problem(400, "invalid_request");
+    // What a browser sends to a proxy counts neither for nor against it.
+    let proxied = |call: Call| {
+        call.header("authorization", "Basic dTpw")
+            .send(service.address)
+    };
+    proxied(ask("/v0/sessions")).await.expect(200);
+    for path in ["/v0/sessions", "/v0/jobs"] {
+        proxied(Call::get(path)).await.problem(401, "unauthorized");
+    }
     for site in ["cross-site", "same-site", "none"] {
         let call = delete("/v0/sessions").header("cookie", &cookie);
         let answer = call.header("sec-fetch-site", site).send(service.address);

@@ -160,31 +160,31 @@ async fn suspending_needs_the_scope_of_workflows_and_the_reason_is_limited() {
 async fn pages_suspend_and_resume_and_show_the_suspension() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
-    for page in [
-        "/workflows/main%2Fpipeline",
-        "/workflows/main%2Fpipeline/scans/large",
-    ] {
+    let page = "/workflows/main/pipeline";
+    let below = format!("{page}/-");
+    let scan = format!("{below}/scans/large");
+    for (page, part) in [(page, &below), (&scan, &scan)] {
         let form = [("reason", "<too loud>")];
-        let to = browser.done(&format!("{page}/suspend"), &form).await;
+        let to = browser.done(&format!("{part}/suspend"), &form).await;
         assert_eq!(to, page);
         let shown = browser.page(page).await;
         assert!(shown.contains("&lt;too loud&gt;"), "{shown}");
         assert!(
-            shown.contains(&format!("action=\"{page}/resume\"")),
+            shown.contains(&format!("action=\"{part}/resume\"")),
             "{shown}"
         );
         let form = [("reason", "")];
-        assert_eq!(browser.done(&format!("{page}/resume"), &form).await, page);
+        let to = browser.done(&format!("{part}/resume"), &form).await;
+        assert_eq!(to, page);
         let shown = browser.page(page).await;
         assert!(!shown.contains("too loud"), "{shown}");
         assert!(shown.contains("Resumed"), "{shown}");
     }
-    let page = "/workflows/main%2Fpipeline";
     for (part, suspended) in [
         ("", "The workflow was suspended by token"),
         ("/scans/large", "<b>large</b> was suspended by token"),
     ] {
-        let path = format!("{page}{part}");
+        let path = format!("{below}{part}");
         let form = [("reason", "again")];
         browser.done(&format!("{path}/suspend"), &form).await;
         let shown = browser.page(page).await;

@@ -9,7 +9,7 @@ use crate::browser::{Browser, sign_in};
 use crate::client::Call;
 use crate::service::{PLAIN, Service};
 
-const WORKFLOW: &str = "/workflows/main%2Fpipeline";
+const WORKFLOW: &str = "/workflows/main/pipeline";
 
 #[tokio::test]
 async fn hidden_objects_are_not_counted_as_none() {
@@ -56,10 +56,10 @@ async fn a_suspension_is_shown_on_all_affected_pages() {
     );
 
     let form = [("reason", "it is serviced")];
-    browser.done(&format!("{WORKFLOW}/suspend"), &form).await;
+    browser.done(&format!("{WORKFLOW}/-/suspend"), &form).await;
     assert_eq!(slots().await, (0, 0));
     let form = browser
-        .page(&format!("{WORKFLOW}/scans/large/dispatch"))
+        .page(&format!("{WORKFLOW}/-/scans/large/dispatch"))
         .await;
     let to_resume = format!("the workflow <a href=\"{WORKFLOW}\">");
     assert!(form.contains("it is serviced"), "{form}");
@@ -73,7 +73,7 @@ async fn a_suspension_is_shown_on_all_affected_pages() {
     // The page was rendered before the suspension.
     let refused = browser.post(&rerun, &[]).await;
     assert_eq!(refused.status, 409, "{refused:?}");
-    let remedy = format!("href=\"{WORKFLOW}/scans/large\"");
+    let remedy = format!("href=\"{WORKFLOW}/-/scans/large\"");
     assert!(refused.text().contains(&remedy), "{refused:?}");
     // The page of a waiting job gets an event when its workflow is suspended.
     let job = browser.page(&format!("/jobs/{waiting}")).await;
@@ -133,7 +133,7 @@ async fn missing_names_are_shown_before_a_job_fails() {
     let text = "scans:\n  build:\n    on: { dispatch: { inputs: { n: { type: number, default: 3 } } } }\n    \
                 steps: [ { run: \"echo ${{ vars.MODE }} ${{ secrets.KEY }}\" } ]\n";
     service.push(&[("workflows/pipeline.yaml", text)]).await;
-    let form = format!("{WORKFLOW}/scans/build/dispatch");
+    let form = format!("{WORKFLOW}/-/scans/build/dispatch");
     let parts = ["<code>MODE</code>", "<code>KEY</code>"];
     for path in [form.as_str(), "/"] {
         let page = browser.page(path).await;

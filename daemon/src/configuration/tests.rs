@@ -12,6 +12,8 @@ fn options(config: Option<PathBuf>, sources: &[&str]) -> RunOptions {
         tls_cert: None,
         tls_key: None,
         trust_proxy: Vec::new(),
+        base_path: None,
+        local_from: Vec::new(),
         secret_key_file: None,
         old_secret_key_files: Vec::new(),
         log_form: LogForm::Text,
@@ -44,6 +46,29 @@ fn settings_come_from_the_file_and_the_flags() {
         matches!(&a.location, Location::Local(path) if path.is_absolute() && path.ends_with("repo"))
     );
     assert_eq!((b.folder.as_str(), b.interval), ("workflows", INTERVAL));
+}
+
+#[test]
+fn a_proxy_and_a_bridge_are_named_by_flags_or_the_file() {
+    let text =
+        "state: s\ntrust_proxy: [10.0.0.1]\nlocal_from: [172.17.0.0/16]\nbase_path: /scans/\n";
+    let settings = resolve(text, &[]).unwrap();
+    assert_eq!(settings.trusted_proxies, ["10.0.0.1".parse().unwrap()]);
+    assert_eq!(settings.local_from, ["172.17.0.0/16".parse().unwrap()]);
+    assert_eq!(settings.base_path, "/scans".parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("everscand.yaml");
+    std::fs::write(&path, text).unwrap();
+    let flags = RunOptions {
+        trust_proxy: vec!["10.0.0.0/8".parse().unwrap()],
+        base_path: Some("/".parse().unwrap()),
+        local_from: vec!["::1".parse().unwrap()],
+        ..options(Some(path), &[])
+    };
+    let settings = Settings::resolve(flags).unwrap();
+    assert_eq!(settings.trusted_proxies, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(settings.local_from, ["::1".parse().unwrap()]);
+    assert_eq!(settings.base_path, "".parse().unwrap());
 }
 
 #[test]
@@ -298,6 +323,26 @@ fn each_invalid_setting_is_named() {
             "cycle_pause: `5` needs a unit",
         ),
         ("state: s\ncycle_pause: 2h\n", &[], "at most 1h"),
+        (
+            "state: s\nbase_path: /jobs\n",
+            &[],
+            "base_path: `/jobs` begins",
+        ),
+        (
+            "state: s\nbase_path: scans\n",
+            &[],
+            "no path such as /everscan",
+        ),
+        (
+            "state: s\nlocal_from: [10.0.0.0/33]\n",
+            &[],
+            "local_from: `10.0",
+        ),
+        (
+            "state: s\ntrust_proxy: [nginx]\n",
+            &[],
+            "trust_proxy: `nginx`",
+        ),
         ("state: s\nlog_limit: 0\n", &[], "log_limit: must be more"),
         ("state: s\nlog_limit: 500KB\n", &[], "log_limit: `500KB`"),
         ("state: s\nlog_limit: [1]\n", &[], "must be a size"),

@@ -126,7 +126,7 @@ fn upload(page: &Blobs<'_>, project: &str) -> Markup {
         (card("upload", "Store files here", &html! {}, &html! {
             noscript { p.body { "Storing files needs a script. Programs use " code { "everscan blob upload" } "." } }
             div.body.fields data-scripted {
-                form data-upload=(page.prefix) data-project=(project) {
+                form data-upload=(links::blob_path(page.prefix)) data-project=(project) {
                     div.field {
                         label for="field-file" { "Files, chosen or dropped here" }
                         input #field-file name="file" type="file" multiple required;

@@ -66,8 +66,8 @@ pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
     }
 }
 
-/// The form that suspends or resumes the workflow or scan at this address.
-pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup {
+/// The form that suspends or resumes a workflow or scan. [`links::suspend`] says what `part` is.
+pub(super) fn toggle(visit: &Visit, part: &str, is_suspended: bool) -> Markup {
     let field = Field::new("reason", "Why, in one line")
         .of("suspension")
         .at_most(REASON_CHARS);
@@ -76,11 +76,11 @@ pub(super) fn toggle(visit: &Visit, address: &str, is_suspended: bool) -> Markup
     html! {
         @if !visit.may(Scope::WorkflowWrite) {
         } @else if is_suspended {
-            (form::disclosed(visit, &links::resume(address), "Resume",
+            (form::disclosed(visit, &links::resume(part), "Resume",
                 "Its schedules catch up as configured, and its expressions are evaluated once for what they missed.",
                 &text(&field)))
         } @else {
-            (form::guarded_with(visit, &links::suspend(address), "Suspend",
+            (form::guarded_with(visit, &links::suspend(part), "Suspend",
                 "It starts no jobs until it is resumed. Running jobs continue. Jobs that were dispatched before wait; new dispatches are refused.",
                 &text(&field.required())))
         }

@@ -54,7 +54,7 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
     let actions = html! {
         a.button href=(links::revisions(&name)) { "File and revisions" }
         @if workflow.retired.is_none() || workflow.suspended.is_some() {
-            (toggle(visit, &links::workflow(&name), workflow.suspended.is_some()))
+            (toggle(visit, &links::below_workflow(&name), workflow.suspended.is_some()))
         }
     };
     let content = html! {

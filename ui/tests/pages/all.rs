@@ -79,7 +79,10 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
                 visit,
                 &problem(texts, &["name"]),
                 Some("/jobs"),
-                Some(&Crumb::new(texts.text("The scan"), "/workflows/a/scans/b")),
+                Some(&Crumb::new(
+                    texts.text("The scan"),
+                    "/workflows/a/b/-/scans/c",
+                )),
             ),
         ),
         (

@@ -17,6 +17,7 @@ mod workflow_values;
 use std::collections::BTreeSet;
 
 use parsed::{Element, elements};
+use ui::links::{self, ATTRIBUTES};
 use values::Texts;
 
 const PLAIN: Texts = Texts("");
@@ -205,14 +206,14 @@ const PATHS: &[&str] = &[
     "live",
     "workflows",
     "workflows/*",
-    "workflows/*/revisions",
-    "workflows/*/revisions/*",
-    "workflows/*/scans/*",
-    "workflows/*/scans/*/dispatch",
-    "workflows/*/suspend",
-    "workflows/*/resume",
-    "workflows/*/scans/*/suspend",
-    "workflows/*/scans/*/resume",
+    "workflows/*/-/revisions",
+    "workflows/*/-/revisions/*",
+    "workflows/*/-/scans/*",
+    "workflows/*/-/scans/*/dispatch",
+    "workflows/*/-/suspend",
+    "workflows/*/-/resume",
+    "workflows/*/-/scans/*/suspend",
+    "workflows/*/-/scans/*/resume",
     "jobs",
     "jobs/*",
     "jobs/*/cancel",
@@ -236,6 +237,9 @@ const PATHS: &[&str] = &[
     "sources/*/sync",
     "artifacts",
     "blobs",
+    "blobs/",
+    "blobs/*/",
+    "blobs/*/*/",
     "blobs/*/*",
     "blobs/*/*/*",
     "blob-deletions",
@@ -262,6 +266,13 @@ const PATHS: &[&str] = &[
 #[test]
 fn links_lead_to_pages_that_exist() {
     let known = |path: &str| {
+        // The name of a workflow ends before the last `-`.
+        let below = path.strip_prefix("workflows/");
+        let path = match below.map(|below| below.rsplit_once("/-/")) {
+            None => path.to_owned(),
+            Some(None) => "workflows/*".to_owned(),
+            Some(Some((_, rest))) => format!("workflows/*/-/{rest}"),
+        };
         let parts: Vec<&str> = path.split('/').collect();
         PATHS.iter().any(|known| {
             let known: Vec<&str> = known.split('/').collect();
@@ -274,14 +285,7 @@ fn links_lead_to_pages_that_exist() {
     };
     for (name, elements) in pages() {
         for element in &elements {
-            for key in [
-                "href",
-                "action",
-                "src",
-                "data-log",
-                "data-search",
-                "data-stream",
-            ] {
+            for key in ATTRIBUTES {
                 let Some(link) = element.get(key).filter(|link| !link.starts_with('#')) else {
                     continue;
                 };
@@ -289,6 +293,25 @@ fn links_lead_to_pages_that_exist() {
                 assert!(
                     path.strip_prefix('/').is_some_and(known),
                     "{name}: {key}={link}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn below_a_path_all_addresses_and_nothing_else_begin_with_it() {
+    for (name, page) in [PLAIN, HOSTILE].into_iter().flat_map(all::all) {
+        let moved = elements(&links::below("/everscan", page.clone()));
+        for (element, moved) in elements(&page).iter().zip(&moved) {
+            for ((key, value), (_, moved)) in element.attributes.iter().zip(&moved.attributes) {
+                let is_address = ATTRIBUTES.contains(&&**key) && value.starts_with('/');
+                let base = if is_address { "/everscan" } else { "" };
+                assert_eq!(*moved, format!("{base}{value}"), "{name}: {key}");
+                let is_text = ["value", "title", "data-name"].contains(&&**key);
+                assert!(
+                    is_address || is_text || !value.starts_with('/'),
+                    "{name}: {key}={value}"
                 );
             }
         }

@@ -26,7 +26,8 @@ pub(crate) struct World {
     pub(crate) runner: Option<Child>,
     /// The port of its daemons.
     port: Port,
-    url: String,
+    /// Where its programs reach the daemon.
+    pub(crate) url: String,
     /// The daemon's secret key file, below the world's folder.
     pub(crate) daemon_key: Option<String>,
     /// Additional variables in the daemon's environment.
@@ -35,6 +36,8 @@ pub(crate) struct World {
     pub(crate) daemon_through: Vec<String>,
     /// The text of the daemon's configuration file.
     pub(crate) daemon_config: Option<String>,
+    /// The address on which the daemon listens.
+    pub(crate) listen_at: &'static str,
 }
 
 impl World {
@@ -64,6 +67,7 @@ impl World {
             daemon_variables: Vec::new(),
             daemon_through: Vec::new(),
             daemon_config: None,
+            listen_at: "127.0.0.1",
         }
     }
 
@@ -199,7 +203,7 @@ impl World {
             "--state-dir".to_owned(),
             self.path("state").display().to_string(),
             "--listen".to_owned(),
-            self.address(),
+            format!("{}:{}", self.listen_at, self.port.number()),
             "--source".to_owned(),
             format!("main={}", self.path("repository").display()),
         ];

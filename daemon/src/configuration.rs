@@ -279,10 +279,7 @@ impl Settings {
             }),
         };
         let base_path = options.base_path.map_or_else(|| file.base_path.parse(), Ok);
-        let base_path = base_path.map_err(|problem| ConfigurationError::Key {
-            key: "base_path",
-            problem,
-        })?;
+        let base_path = base_path.map_err(invalid("base_path"))?;
         Ok(Self {
             log_form: options.log_form,
             listen: options.listen.or(listen).unwrap_or(LISTEN),
@@ -319,7 +316,7 @@ fn addresses(
         return Ok(flags);
     }
     let parsed: Result<_, String> = file.iter().map(|text| text.parse()).collect();
-    parsed.map_err(|problem| ConfigurationError::Key { key, problem })
+    parsed.map_err(invalid(key))
 }
 
 /// How many former contents of blobs are kept, by folder.

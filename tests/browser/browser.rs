@@ -120,7 +120,7 @@ impl Browser {
 
     /// Opens a page of the daemon and waits until it has settled.
     pub(crate) fn open(&self, world: &World, path: &str) {
-        let address = format!("http://{}{path}", world.address());
+        let address = format!("{}{path}", world.url());
         self.runtime.block_on(self.client.goto(&address)).unwrap();
         self.settled();
     }

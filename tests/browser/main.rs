@@ -8,8 +8,10 @@
 #![expect(clippy::unwrap_used, reason = "a story ends if it cannot continue")]
 
 mod away;
+mod behind_proxy;
 mod browser;
 mod chromium;
+mod container;
 mod dispatch;
 mod explained;
 mod keyboard;
@@ -17,6 +19,7 @@ mod live;
 mod long_log;
 mod looks;
 mod no_script;
+mod proxy;
 mod renewed;
 mod scene;
 mod sessions;

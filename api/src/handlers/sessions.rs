@@ -32,7 +32,7 @@ fn check_sign_in(request: &Request) -> Result<(), Failure> {
             ErrorCode::Forbidden,
             "sessions need https, except on the daemon's own machine",
         )
-        .hint("behind a proxy with TLS, start the daemon with `--trust-proxy` and the proxy's address"));
+        .hint("behind a proxy with TLS, start the daemon with `--trust-proxy` and the proxy's address; in a container, start it with `--local-from` and the address of the bridge"));
     }
     // A page of another site must not sign its visitors in with its own token.
     if request.headers.contains_key("sec-fetch-site") || request.headers.contains_key("origin") {

@@ -5,7 +5,7 @@
 //! - A process that restarts in the same folder has the same name. The earlier process is dead, because it held the lock.
 //! - A process in a copy of the folder has a different name.
 //! - After a reboot the name changes, because a cloned machine looks like a rebooted machine. The daemon then waits until the
-//! earlier process is silent.
+//!   earlier process is silent.
 
 use std::fs::File;
 use std::io;

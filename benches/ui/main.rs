@@ -8,6 +8,7 @@
 //! - `streams`: memory of an idle daemon, and of each open stream.
 //! - `pages`: in Chromium, first paint and layout shift of every page, a link into a log of 1,000,000 lines, and the
 //!   update of 300 rows. Without Chromium this section is skipped.
+//!
 //! The tests of `ui` check the budgets of sizes, its benches the budgets of graphs and lists. The clients are in this
 //! process and share the machine with the daemon.
 

@@ -28,6 +28,9 @@ pub(crate) const LINES: usize = 3_500_000;
 /// Bytes of a compared line, which is in memory as a whole. Lists and JSON lines are shorter.
 pub(crate) const LINE: usize = 1024 * 1024;
 
+/// Bytes of a line that a terminal gets at once. A longer line is cut, which at worst breaks a character or a colour.
+pub(crate) const SHOWN_LINE: usize = 64 * 1024;
+
 /// Secrets with at least this many characters seldom occur in other text. Shorter ones are accepted with a warning.
 pub(crate) const SECRET_CHARS: usize = 8;
 

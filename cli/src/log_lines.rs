@@ -56,16 +56,16 @@ impl LogLines {
         let Some(timed) = &mut self.timed else {
             let text = &record.record.text;
             return match text.strip_suffix(OVERWRITTEN) {
-                Some(text) if session.terminal.is_data_watched() => session
-                    .terminal
-                    .printed_line(&format!("[overwritten] {text}")),
-                Some(_) | None => session.terminal.printed_line(text),
+                Some(text) if session.terminal.is_data_watched() => {
+                    session.terminal.line(&format!("[overwritten] {text}"))
+                }
+                Some(_) | None => session.terminal.line(text),
             };
         };
         let mut text = String::new();
         timed.write(&record.record, &mut text);
         for line in text.split_terminator('\n') {
-            session.terminal.printed_line(line)?;
+            session.terminal.line(line)?;
         }
         Ok(())
     }

@@ -3,12 +3,13 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use crate::error::Error;
-use crate::untrusted;
+use crate::untrusted::{Screen, clean};
 
 pub(crate) struct Terminal {
     stdout: BufWriter<io::Stdout>,
     stderr: io::Stderr,
     is_data_watched: bool,
+    screen: Screen,
     /// The length of the line that the next message replaces.
     unfinished: usize,
 }
@@ -19,6 +20,7 @@ impl Terminal {
             stdout: BufWriter::new(io::stdout()),
             stderr: io::stderr(),
             is_data_watched: io::stdout().is_terminal(),
+            screen: Screen::default(),
             unfinished: 0,
         }
     }
@@ -27,10 +29,14 @@ impl Terminal {
         self.bytes(text.as_bytes())
     }
 
+    /// Prints data. A terminal gets its colours, but no other control characters.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.stdout
-            .write_all(bytes)
-            .map_err(|source| Error::Output { source })
+        let written = if self.is_data_watched {
+            self.stdout.write_all(self.screen.push(bytes).as_bytes())
+        } else {
+            self.stdout.write_all(bytes)
+        };
+        written.map_err(|source| Error::Output { source })
     }
 
     pub(crate) fn line(&mut self, text: &str) -> Result<(), Error> {
@@ -40,7 +46,8 @@ impl Terminal {
 
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         self.stdout
-            .flush()
+            .write_all(self.screen.finish().as_bytes())
+            .and_then(|()| self.stdout.flush())
             .map_err(|source| Error::Output { source })
     }
 
@@ -50,17 +57,8 @@ impl Terminal {
         self.keep_order();
         let mut end = self.erase();
         for line in text.lines() {
-            drop(writeln!(self.stderr, "{end}{}", untrusted::clean(line)));
+            drop(writeln!(self.stderr, "{end}{}", clean(line)));
             end.clear();
-        }
-    }
-
-    /// Prints a line of a program's output. A terminal gets its colours, but no other control characters.
-    pub(crate) fn printed_line(&mut self, text: &str) -> Result<(), Error> {
-        if self.is_data_watched {
-            self.line(&untrusted::coloured(text))
-        } else {
-            self.line(text)
         }
     }
 
@@ -80,7 +78,7 @@ impl Terminal {
 
     /// Prints a message that the next one replaces.
     pub(crate) fn print_replaceable(&mut self, text: &str) {
-        self.keep_order();
+        drop(self.stdout.flush());
         let end = self.erase();
         drop(write!(self.stderr, "{end}{text}"));
         drop(self.stderr.flush());
@@ -90,7 +88,7 @@ impl Terminal {
     /// Flushes data before a message, so that a terminal shows both in the right order. The next write or flush repeats a
     /// failure.
     fn keep_order(&mut self) {
-        drop(self.stdout.flush());
+        drop(self.flush());
     }
 
     /// The characters that erase the unfinished line.

@@ -1,23 +1,62 @@
 //! Makes text from repositories, runners and scripts safe for a terminal, which would otherwise execute control sequences.
 
+use crate::limits::SHOWN_LINE;
+
+const END_OF_STYLE: &str = "\u{1b}[0m";
+
 /// Replaces control characters and characters that change the direction of text.
 pub fn clean(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// Replaces control characters other than tabs and colours.
-pub(crate) fn coloured(text: &str) -> String {
+/// Cleans data for a terminal, line by line, however it is cut into pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Screen {
+    /// The beginning of a line.
+    line: Vec<u8>,
+}
+
+impl Screen {
+    /// Returns what can be shown now.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> String {
+        let mut shown = String::new();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") || self.line.len() >= SHOWN_LINE {
+                shown.push_str(&self.finish());
+            }
+        }
+        shown
+    }
+
+    /// Returns the unfinished line.
+    pub(crate) fn finish(&mut self) -> String {
+        let bytes = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&bytes);
+        match text.strip_suffix('\n') {
+            Some(line) => coloured(line.strip_suffix('\r').unwrap_or(line)) + "\n",
+            None => coloured(&text),
+        }
+    }
+}
+
+/// Replaces control characters other than tabs and colours. Colours end with the line.
+fn coloured(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
-    let mut rest = text;
+    let (mut rest, mut is_styled) = (text, false);
     while let Some(first) = rest.chars().next() {
         if let Some(length) = colour_at_start(rest) {
             let (colour, after) = rest.split_at(length);
             safe.push_str(colour);
+            is_styled = !matches!(colour, "\u{1b}[m" | END_OF_STYLE);
             rest = after;
             continue;
         }
         safe.push(if first == '\t' { first } else { visible(first) });
         rest = rest.get(first.len_utf8()..).unwrap_or_default();
+    }
+    if is_styled {
+        safe.push_str(END_OF_STYLE);
     }
     safe
 }
@@ -68,6 +107,18 @@ mod tests {
             ("\u{1b}", "\u{fffd}"),
         ] {
             assert_eq!(coloured(text), expected);
+        }
+    }
+
+    #[test]
+    fn data_is_cleaned_however_it_is_cut() {
+        let text = "a\u{9b}2J\u{202e}\r\n\u{1b}[8mhidden\nnext\u{1b}]0;t\u{7}\n\u{1b}[31mend";
+        let expected = "a\u{fffd}2J\u{fffd}\n\u{1b}[8mhidden\u{1b}[0m\nnext\u{fffd}]0;t\u{fffd}\n\u{1b}[31mend\u{1b}[0m";
+        for size in 1..=text.len() {
+            let mut screen = Screen::default();
+            let pieces = text.as_bytes().chunks(size);
+            let shown: String = pieces.map(|piece| screen.push(piece)).collect();
+            assert_eq!(shown + &screen.finish(), expected);
         }
     }
 }

@@ -273,12 +273,8 @@ impl Found {
         file.rewind().map_err(Self::failed)?;
         let (mut reader, mut line) = (BufReader::new(file), Vec::new());
         while next_line(&mut reader, &mut line).map_err(Self::failed)? > 0 {
-            if terminal.is_data_watched() {
-                terminal.printed_line(&String::from_utf8_lossy(&line))?;
-            } else {
-                line.push(b'\n');
-                terminal.bytes(&line)?;
-            }
+            line.push(b'\n');
+            terminal.bytes(&line)?;
         }
         Ok(self.lines)
     }

@@ -41,7 +41,7 @@ fn a_page_updates_when_it_opens_each_minute_and_when_it_returns_from_the_cache()
     fetched(&browser, 1);
     world.everscan(&["job", "cancel", "-j", &job]);
     browser.run(
-        "new BroadcastChannel('everscan-live').postMessage({ topics: [arguments[0]] })",
+        "new BroadcastChannel('everscan-live/').postMessage({ topics: [arguments[0]] })",
         vec!["scan/*".into()],
     );
     fetched(&browser, 2);

@@ -77,9 +77,14 @@ async fn answer<B: Buf>(
     let (request_id, begun) = (arrival.id.to_string(), Instant::now());
     let mut route = NO_ROUTE;
     let reader = Reader::of(&service, &head);
+    let moved = pages::moved(&head);
+    let is_for_browsers = reader.is_some() || moved.is_some();
     // On the heap, to keep the futures around it small.
     let work = Box::pin(async {
-        let answered = respond(&service, head, body, &mut route).await;
+        let answered = match moved {
+            Some(moved) => Ok(moved),
+            None => respond(&service, head, body, &mut route).await,
+        };
         answered.map_err(|failure| match &reader {
             // A browser without a cookie sent no credentials, so no credentials were refused.
             Some(reader) if reader.is_stranger => failure,
@@ -91,7 +96,7 @@ async fn answer<B: Buf>(
         None => reply::problem(failure, &request_id),
     };
     let mut response = settle(work, &request_id, problem).await;
-    if reader.is_some() {
+    if is_for_browsers {
         pages::protect(&mut response, &arrival.base);
     }
     let status = response.status();
@@ -135,9 +140,6 @@ async fn respond<B: Buf>(
     body: impl Stream<Item = Result<B, warp::Error>> + Send + 'static,
     pattern: &mut &'static str,
 ) -> Result<Response, Failure> {
-    if let Some(moved) = pages::moved(&head) {
-        return Ok(moved);
-    }
     let (route, parameters) = match find(&head.arrival.method, &head.arrival.path) {
         Matched::Route(route, parameters) => (route, parameters),
         Matched::OtherMethods(methods) => {

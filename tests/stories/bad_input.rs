@@ -31,12 +31,12 @@ fn wrong_dispatches_are_refused_with_hints() {
     };
     assert_message(
         &dispatch(&["nothing", "greet"]),
-        1,
+        8,
         &["no workflow `nothing`", "everscan workflow list"],
     );
     assert_message(
         &dispatch(&["hello", "gret"]),
-        1,
+        7,
         &["no scan `gret`", "greet"],
     );
     assert_message(
@@ -74,21 +74,25 @@ fn wrong_dispatches_are_refused_with_hints() {
 #[test]
 fn a_wrong_token_and_an_unreachable_daemon_give_clear_errors() {
     let world = World::with_workflow("hello.yaml", HELLO);
-    for token in ["evs_wrong", "", "0198c5f2-7c1e-4000-8000-000000000000"] {
+    for (token, code) in [
+        ("evs_wrong", 8),
+        ("", 2),
+        ("0198c5f2-7c1e-4000-8000-000000000000", 8),
+    ] {
         let output = world
             .command("everscan")
             .args(["job", "list"])
             .env("SERVICE_TOKEN", token)
             .output()
             .unwrap();
-        assert_message(&output, 1, &["token"]);
+        assert_message(&output, code, &["token"]);
     }
     let nowhere = world
         .command("everscan")
         .args(["job", "list"])
         .env("SERVICE_URL", "http://127.0.0.1:9")
         .output();
-    assert_message(&nowhere.unwrap(), 1, &["127.0.0.1:9"]);
+    assert_message(&nowhere.unwrap(), 9, &["127.0.0.1:9"]);
 }
 
 #[test]

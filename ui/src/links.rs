@@ -65,10 +65,14 @@ fn parts(name: &str) -> String {
 
 /// `name` is `source/name`.
 pub fn workflow(name: &str) -> String {
-    // The last `-` of an address ends the name.
-    match name.contains("/-/") || name.ends_with("/-") {
-        true => format!("{}/", below_workflow(name)),
-        false => format!("{WORKFLOWS}/{}", parts(name)),
+    with_end_of_name(format!("{WORKFLOWS}/{}", parts(name)))
+}
+
+/// The last `-` of an address ends the name of a workflow, so a name with such a part is ended by one.
+fn with_end_of_name(address: String) -> String {
+    match address.contains("/-/") || address.ends_with("/-") {
+        true => format!("{address}/-/"),
+        false => address,
     }
 }
 
@@ -261,7 +265,7 @@ pub fn present(former: &str) -> Option<String> {
         let present = format!("{WORKFLOWS}/{}", name.replace("%2F", "/"));
         return name.contains("%2F").then(|| match rest {
             Some(rest) => format!("{present}/-/{rest}"),
-            None => present,
+            None => with_end_of_name(present),
         });
     }
     let is_it = plain.starts_with("/blobs/") && plain.contains("%2F");
@@ -327,6 +331,10 @@ mod tests {
     fn former_addresses_have_present_ones() {
         for (former, expected) in [
             ("/workflows/a%2Fb", "/workflows/a/b"),
+            (
+                "/workflows/s%2Fa%2F-%2Fscans%2Fx",
+                "/workflows/s/a/-/scans/x/-/",
+            ),
             (
                 "/workflows/a%2fb%2Fc%20d/scans/x",
                 "/workflows/a/b/c%20d/-/scans/x",

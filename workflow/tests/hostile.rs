@@ -199,7 +199,22 @@ fn long_files() -> Vec<Hostile> {
     };
     let many = limits::FILE_EXPRESSION_BYTES;
     let dispatched = "scans:\n  a:\n    on: { dispatch: {} }\n    steps:\n      - run: ";
+    let path =
+        format!("{dispatched}ls\n    artifacts:\n      - name: a\n        paths:\n          - ");
+    let variable = format!("{dispatched}ls\n    env:\n      A: ");
     vec![
+        of(
+            "1 MiB of opened variables in a path",
+            LONG,
+            None,
+            move || filled(&path, "${A "),
+        ),
+        of(
+            "1 MiB of opened variables in a value",
+            LONG,
+            None,
+            move || filled(&variable, "${A "),
+        ),
         of("1 MiB on one line", LONG, Code::FileTooComplex, || {
             filled("[", "a, ")
         }),

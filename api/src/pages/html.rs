@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::StatusCode;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LOCATION,
     REFERRER_POLICY,
 };
+use http::{Method, StatusCode};
 use ui::links;
 use uuid::Uuid;
 use warp::Reply;
@@ -92,8 +92,11 @@ pub(super) fn see_other(address: &str) -> Response {
     response
 }
 
-/// Sends a request for a former address of a page to the present one.
+/// Redirects a request for a former address of a page. A form would be sent a second time, so forms are not redirected.
 pub(crate) fn moved(head: &Head) -> Option<Response> {
+    if !matches!(head.arrival.method, Method::GET | Method::HEAD) {
+        return None;
+    }
     let mut address = links::present(&head.arrival.path)?;
     if !head.query.is_empty() {
         address = format!("{address}?{}", head.query);

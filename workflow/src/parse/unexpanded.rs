@@ -119,10 +119,14 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
+/// Longer text is not searched for its end, so that the time grows only with the length of a file.
+const LONGEST_EXPANSION: usize = 200;
+
 /// What a shell or a template would replace: `$NAME`, `${…}`, `$(…)` and `${{ … }}`.
 fn expansions(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices('$').filter_map(|(start, _)| {
         let rest = text.get(start..)?;
+        let rest = rest.get(..rest.floor_char_boundary(LONGEST_EXPANSION))?;
         let end = |closing: &str| rest.find(closing).map(|at| at + closing.len());
         let length = if text.get(..start)?.ends_with('\\') {
             None

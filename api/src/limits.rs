@@ -40,7 +40,7 @@ pub(crate) const BODIES_KIB: usize = 256 * 1024;
 /// How long a caller without room for its body should wait: about as long as a large body takes on a fast link.
 pub(crate) const BODY_WAIT: Duration = Duration::from_secs(1);
 
-/// Longest pause between two pieces of a body. In total, a body may take this much longer than [`BODY_RATE`] allows.
+/// Longest pause between two pieces of a body. A whole body may take this much longer than at [`BODY_RATE`].
 pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 
 /// Bytes per second below which a body is refused. Every working connection is faster, and a client cannot keep a connection by
@@ -66,7 +66,7 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Listeners to events: some browsers, and a program for each running job.
 pub(crate) const LISTENERS: usize = 4_000;
 
-/// Listeners to one project only, for each project. The other half stays free for other projects.
+/// Listeners that get the events of only one project, for each project. The other half stays free for other projects.
 pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
 /// Listeners of one token: a program that leaks streams cannot use them all.

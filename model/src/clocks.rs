@@ -21,7 +21,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// The process starts at an unknown time after the record, and its wall clock shows `now`. Returns the reading from
-    /// which this clock went on: the latest that is not [`CLOCK_LAG`] or more after `now`, otherwise the earliest.
+    /// which this clock went on: the latest one before `now` or less than [`CLOCK_LAG`] after it, else the earliest.
     pub fn continued_by(&self, now: Timestamp) -> Timestamp {
         let readings = || self.readings.values().copied();
         let passed = readings()

@@ -46,7 +46,8 @@ pub struct Job {
     /// No runner gets the job before this time. In the world's time: see `world/ends.rs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The jobs whose ends triggered the expression that created this job: the newest of each scan, newest first. A retry has the causes of the job that it retries.
+    /// The jobs whose ends triggered the expression that created this job: the newest of each scan, newest first.
+    /// A retry has the causes of the job that it retries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<JobId>,
     /// How many jobs of a cycle of scans led to this job, one after the other.

@@ -166,7 +166,7 @@ impl State {
     }
 
     /// Follows the commits after `from`. Call [`Self::seq`] before reading the world: the world then has all changes up
-    /// to this number. The subscription may repeat some of them, which is harmless.
+    /// to this number. The subscription may repeat later changes, which is harmless.
     pub fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
         self.shared.publication.subscribe(from)
     }

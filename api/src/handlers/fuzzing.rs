@@ -1,4 +1,4 @@
-//! Parses requests without a daemon, for the targets in `fuzz`. Each function panics if a parser panics or if two readings differ.
+//! Parses requests without a daemon, for the targets in `fuzz`. Each function panics if a parser panics or two readings differ.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -211,7 +211,7 @@ pub fn headers(text: &[u8]) {
     if let Ok(request) = request(Method::PUT, "/v0/blobs/a", Vec::new(), headers) {
         drop(blobs::replacement(&request));
         drop(logs::Form::of(&request));
-        let _is_known = request.has_already("\"1\"");
+        let _has_etag = request.has_already("\"1\"");
     }
 }
 

@@ -118,8 +118,8 @@ fn push_an_upgrade(stage: &Stage) -> Result<String, DemoError> {
     stage.dispatch("inventory", &[])?;
     stage
         .terminal
-        .explain("9. `changes` has not seen the newest list, so it runs again. Its newest job is listed first; the last digits\n   \
-         of an id are enough to name a job.")?;
+        .explain("9. `changes` has not seen the newest list, so it runs again. Its newest job is listed first; the last\n   \
+         digits of an id are enough to name a job.")?;
     let changes = stage.started_by_itself("changes")?;
     stage.jobs_of("changes")?;
     expect(
@@ -159,9 +159,7 @@ fn download_the_report(stage: &Stage, report: &str) -> Result<(), DemoError> {
     let page = stage.path("report/report.html");
     let text = std::fs::read_to_string(&page).map_err(DemoError::file(&page))?;
     expect(&text, "<td>itoa</td><td>1.0.18</td><td>1.0.19</td>")?;
-    stage
-        .terminal
-        .explain("12. The whole state is plain files.")?;
+    stage.terminal.explain("12. The state is plain files.")?;
     let files = stage.state_files()?;
     expect(&files.join("\n"), report)?;
     stage

@@ -101,11 +101,7 @@ impl Check<'_> {
     }
 
     pub(crate) fn unknown(&mut self, path: &str) {
-        self.find(
-            Code::UnknownFile,
-            path,
-            "nothing in a state folder belongs here",
-        );
+        self.find(Code::UnknownFile, path, "nothing of a state belongs here");
     }
 
     pub(crate) fn unreadable(&mut self, path: &str, error: &dyn std::error::Error) {
@@ -143,11 +139,7 @@ impl Check<'_> {
             key.is_ok_and(|key| RecordPlace::parse(&key) == Some(RecordPlace::Blob))
         };
         if details.form == Form::File && details.links > 1 && !is_shared() {
-            self.find(
-                Code::Links,
-                path,
-                format!("it has {} hard links", details.links),
-            );
+            self.find(Code::Links, path, format!("{} hard links", details.links));
         }
     }
 

@@ -1,5 +1,5 @@
-//! Checks that the result that a scan has processed is the one read by its newest successful job, the job claimed last.
-//! Also checks that no result is lost.
+//! Checks that a scan has processed exactly the result that its newest successful job (the one claimed last) read, and
+//! that no result is lost.
 
 use std::collections::BTreeMap;
 

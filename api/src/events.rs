@@ -25,7 +25,7 @@ pub(crate) use self::hub::{Hub, TooManyListeners};
 pub(crate) struct Wanted {
     /// Who listens. Events that the listener may not see are left out.
     pub(crate) principal: Arc<Principal>,
-    /// The only project whose events the listener can get, if there is one. The listener counts towards that project's limit.
+    /// The project of the filter, or else the only project of the listener's rights. The listener counts towards its limit.
     pub(crate) only_project: Option<ProjectId>,
     pub(crate) project: Option<ProjectId>,
     pub(crate) workflow: Option<WorkflowId>,
@@ -121,7 +121,7 @@ pub(crate) struct Dropped {
 }
 
 impl Listener {
-    /// The last commit, if all its events have been taken.
+    /// The last commit that was sent, if the listener has taken all events.
     pub(crate) fn place(&self) -> Option<Seq> {
         if self.past.is_some() {
             return None;

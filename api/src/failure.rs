@@ -34,7 +34,7 @@ struct More {
     errors: Vec<FieldError>,
     next: Option<u64>,
     made: Option<Uuid>,
-    inward: Option<String>,
+    log_text: Option<String>,
     headers: Vec<(HeaderName, String)>,
 }
 
@@ -95,14 +95,14 @@ impl Failure {
         failure
     }
 
-    /// The same text and hint, as a problem of one member of the request.
+    /// The same failure, reported for one field of the request.
     pub(crate) fn of_field(self, field: &str) -> Self {
         let mut failure = Self::invalid(field, self.detail);
         failure.more.hint = self.more.hint;
         failure
     }
 
-    /// Without the problems of the members, which quote them.
+    /// Removes the errors of fields, which quote values of the request.
     pub(crate) fn without_errors(mut self) -> Self {
         self.more.errors.clear();
         self
@@ -129,7 +129,7 @@ impl Failure {
 
     pub(crate) fn internal(error: &dyn std::error::Error) -> Self {
         let mut failure = Self::defect();
-        failure.more.inward = Some(error_chain(error));
+        failure.more.log_text = Some(error_chain(error));
         failure
     }
 
@@ -139,7 +139,7 @@ impl Failure {
 
     /// For the log only.
     pub(crate) fn inward(&self) -> Option<&str> {
-        self.more.inward.as_deref()
+        self.more.log_text.as_deref()
     }
 
     pub(crate) fn problem(self, request_id: &str) -> (Problem, Vec<(HeaderName, String)>) {
@@ -149,7 +149,7 @@ impl Failure {
             errors,
             next,
             made,
-            inward: _,
+            log_text: _,
             headers,
         } = *self.more;
         let problem = Problem {

@@ -33,20 +33,20 @@ impl Attempt {
         })
     }
 
-    /// The key, if there is one. It belongs to the caller's token and to `route`, which names the object of the command.
+    /// The key, if there is one. It belongs to the caller's token and to `command`, which names the command and its object.
     pub(crate) fn key(
         &self,
         user: &Visible,
-        route: &str,
+        command: &str,
     ) -> Result<Option<IdempotencyKey>, Failure> {
         let Some(key) = &self.key else {
             return Ok(None);
         };
-        // HTTP allows tabs in text, but a tab is not printable.
+        // HTTP allows tabs in header values, but a tab is not printable.
         let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
             let token = user.principal().token;
-            return Ok(Some(IdempotencyKey::new(token, route, key, &self.body)));
+            return Ok(Some(IdempotencyKey::new(token, command, key, &self.body)));
         }
         Err(Failure::invalid(
             "Idempotency-Key",

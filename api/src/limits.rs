@@ -8,10 +8,10 @@ use crate::rate::Rate;
 /// Open connections: ten thousand runners and some people, at about 15 KB each.
 pub(crate) const CONNECTIONS: usize = 12_000;
 
-/// Open connections of one address of another machine: some hundred runners behind one router.
+/// Open connections from one remote address: some hundred runners behind one router.
 pub(crate) const ADDRESS_CONNECTIONS: usize = 2_000;
 
-/// Refused credentials of one network: a program that repeats an old token must slow down. Tokens cannot be guessed at any rate.
+/// Refused credentials of one network: a program that repeats an old token must slow down. Tokens are too long to be guessed.
 pub(crate) const REFUSALS: Rate = Rate {
     per_second: NonZeroU32::new(20).unwrap(),
     burst: NonZeroU32::new(100).unwrap(),
@@ -20,7 +20,7 @@ pub(crate) const REFUSALS: Rate = Rate {
 /// Characters of a path in the audit log: every ordinary path fits.
 pub(crate) const AUDITED_CHARS: usize = 1_000;
 
-/// Callers with a token bucket at one time, in about a megabyte.
+/// Rate limits in memory, one for each recent caller: about a megabyte.
 pub(crate) const COUNTED_CALLERS: usize = 10_000;
 
 /// Time from the end of one request to the end of the next one's head. Idle connections are kept this long.
@@ -33,14 +33,14 @@ pub(crate) const ECHO_CHARS: usize = 100;
 /// cannot take much memory.
 pub(crate) const BODY_EXPECTED: u64 = 1024 * 1024;
 
-/// Memory for all bodies together, without the first [`SMALL_BODY`] of each, in units of 1 KiB: a quarter of a gigabyte. A
-/// body that does not fit is refused with a time to wait.
+/// Memory for all bodies together, in KiB: a quarter of a gigabyte. The first [`SMALL_BODY`] bytes of each body do not count.
+/// Without room, a request is refused with `Retry-After`.
 pub(crate) const BODIES_KIB: usize = 256 * 1024;
 
 /// How long a caller without room for its body should wait: about as long as a large body takes on a fast link.
 pub(crate) const BODY_WAIT: Duration = Duration::from_secs(1);
 
-/// Time from one piece of a body to the next, and how far a whole body may fall behind [`BODY_RATE`].
+/// Longest pause between two pieces of a body. A whole body may take this much longer than at [`BODY_RATE`].
 pub(crate) const BODY_PIECE: Duration = Duration::from_secs(30);
 
 /// Bytes per second below which a body is refused. Every working connection is faster, and a client cannot keep a connection by
@@ -66,10 +66,10 @@ pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Listeners to events: some browsers, and a program for each running job.
 pub(crate) const LISTENERS: usize = 4_000;
 
-/// Listeners that are limited to one project. The rest is left for the others.
+/// Listeners that get the events of only one project, for each project. The other half stays free for other projects.
 pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
-/// Listeners of one token: a program that opens more and more streams leaves room for the others.
+/// Listeners of one token: a program that leaks streams cannot use them all.
 pub(crate) const TOKEN_LISTENERS: usize = LISTENERS / 4;
 
 /// How long a refused listener should wait. Streams end when tabs are closed, which takes a while.
@@ -84,7 +84,7 @@ pub(crate) const TOPICS_PAUSE: Duration = Duration::from_millis(250);
 /// Topics that one event of a page's stream names. If more have changed, the event says that anything may have changed.
 pub(crate) const EVENT_TOPICS: usize = 1_000;
 
-/// Shortest age at which a page with many readers is rendered again. One reader waits about as long.
+/// Shortest age at which a page with many readers is rendered again. A page with one reader is rendered about as often.
 pub(crate) const RENEWAL_PAUSE: Duration = Duration::from_millis(250);
 
 /// Longest age at which a page with many readers is rendered again.
@@ -123,8 +123,10 @@ pub(crate) const DISPATCH_BODY: u64 = 16 * 1024 * 1024;
 /// Body of a batch of log records: runners send up to 1 MiB of text, which JSON escapes may make six times as long.
 pub(crate) const LOG_BODY: u64 = 8 * 1024 * 1024;
 
+/// Body of a timeline or completion of a job.
 pub(crate) const REPORT_BODY: u64 = 4 * 1024 * 1024;
 
+/// Body of an artifact: as large as a blob.
 pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 
 /// A blob: larger than any image or dump that people keep.
@@ -137,8 +139,8 @@ pub(crate) const DEFAULT_PAGE: usize = 50;
 /// Lines of one page of a scan's history: enough for a chart of some weeks, and about a quarter of a megabyte.
 pub(crate) const HISTORY_PAGE: usize = 1_000;
 
-/// Newest finished jobs that are searched for a part of an id: some pages of a list. The search reads their history lines, not
-/// their records.
+/// Newest finished jobs that are searched for a part of an id: more than a person sees in lists. The search reads their history
+/// lines, not their records.
 pub(crate) const NAMED_JOBS: usize = 1_000;
 
 /// Jobs that an answer lists when several ids contain the given part.

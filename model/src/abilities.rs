@@ -1,5 +1,5 @@
-//! The needs of a job: labels, and capabilities of the runner's program. An exclusive runner takes only jobs that need
-//! a label.
+//! What a job needs and a runner offers: labels, and capabilities of the runner's program. An exclusive runner takes
+//! only jobs that need a label.
 
 use workflow::Scan;
 
@@ -53,10 +53,11 @@ impl Abilities {
         let has = |have: &[String], needed: &[String]| needed.iter().all(|one| have.contains(one));
         has(&self.labels, &needed.labels)
             && has(&self.capabilities, &needed.capabilities)
-            && self.admit(&needed.labels)
+            && self.allows_labels(&needed.labels)
     }
 
-    pub(crate) const fn admit(&self, labels: &[String]) -> bool {
+    /// False if the runner is exclusive and the job needs no label.
+    pub(crate) const fn allows_labels(&self, labels: &[String]) -> bool {
         !self.exclusive || !labels.is_empty()
     }
 }

@@ -1,7 +1,7 @@
-//! The record of a jump of the wall clock that the stored expiry times do not follow yet. The next process compares its
+//! Records a jump of the wall clock to which the stored expiry times are not adjusted yet. The next process compares its
 //! clock with the record, and moves the expiry times that it loads.
 //!
-//! Clocks have numbers. Each process sets expiry times by its own clock, and by a new clock each time it follows a
+//! A process computes expiry times with a numbered clock. It takes a new number when it starts and when it adjusts to a
 //! jump. Every stored record that expires contains the number of the clock that set its expiry times.
 
 use std::collections::BTreeMap;
@@ -20,8 +20,8 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// After an unknown time, a clock shows `now`. Returns the reading that it continues: the latest reading that is
-    /// not ahead of it, or the earliest if all are ahead. A lag below [`CLOCK_LAG`] is ignored.
+    /// The process starts at an unknown time after the record, and its wall clock shows `now`. Returns the reading from
+    /// which this clock went on: the latest one before `now` or less than [`CLOCK_LAG`] after it, else the earliest.
     pub fn continued_by(&self, now: Timestamp) -> Timestamp {
         let readings = || self.readings.values().copied();
         let passed = readings()
@@ -61,7 +61,7 @@ mod tests {
         // The clock is wrong again, or the jump was undone.
         check(300, 0, 0);
         check(300, 299, 0);
-        // The clock was set back, and corrected or not.
+        // The clock was set back. Before the last check, it was corrected.
         check(-300, -300, -300);
         check(-300, -1, -300);
         check(-300, 1, 0);

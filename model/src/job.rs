@@ -43,14 +43,14 @@ pub struct Job {
     /// The job that retries this job. It was created in the commit that ended this job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retried_by: Option<JobId>,
-    /// No runner gets the job before this time. In the world's time.
+    /// No runner gets the job before this time. In the world's time: see `world/ends.rs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The jobs for whose ends the expression was evaluated when this job was created: the newest job of each scan,
-    /// newest first. A retry has the causes of the job that it retries.
+    /// The jobs whose ends triggered the expression that created this job: the newest of each scan, newest first.
+    /// A retry has the causes of the job that it retries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<JobId>,
-    /// Its position in the chain of these causes, in a group of scans that can trigger each other.
+    /// How many jobs of a cycle of scans led to this job, one after the other.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
     pub state: JobState,
@@ -66,8 +66,8 @@ impl Job {
         }
     }
 
-    /// True if a suspension of its scan ends the job while it waits. A dispatched job is held instead, but its retry is
-    /// ended.
+    /// True if suspending the scan cancels this job while it waits. A dispatched job is held instead, but a retry of it
+    /// is cancelled.
     pub fn ends_with_suspension(&self) -> bool {
         match self.trigger {
             Trigger::Dispatch => self.retry_of.is_some(),
@@ -139,7 +139,7 @@ pub enum JobState {
     Scheduled,
     /// Claimed by a runner.
     Running { run: Box<Run> },
-    /// The job ended and no step failed it.
+    /// The job ended and no step made it fail.
     Succeeded { end: End, run: Box<Run> },
     /// The job ended because a step, an artifact or the runner failed, or because its `timeout` passed.
     Failed { end: End, run: Box<Run> },

@@ -1,5 +1,5 @@
-//! The inputs of expressions. A [`ReadSet`] shares the records of the world, so collecting it is fast; its values are
-//! built later. Equal read sets result in equal values.
+//! The inputs of expressions. A [`ReadSet`] holds references to records, so it is cheap to make. The values that an
+//! expression reads are built from it later. Equal read sets result in equal values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::recent::Recent;
 use crate::revision::ActiveWorkflow;
 use crate::{Clause, JobId};
 
-/// The inputs of expressions with certain references.
+/// The inputs of all expressions with the same references.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadSet {
     /// Everything except the jobs.
@@ -43,7 +43,7 @@ pub(crate) struct JobsRead {
 /// Equal if expressions read the same jobs. A finished job never changes.
 impl PartialEq for JobsRead {
     fn eq(&self, other: &Self) -> bool {
-        let (jobs, others) = (self.seen(), other.seen());
+        let (jobs, others) = (self.readable_jobs(), other.readable_jobs());
         let is_equal = |pair: (&Known<'_>, &Known<'_>)| match pair {
             (Known::Unfinished(one), Known::Unfinished(other)) => {
                 std::ptr::eq(*one, *other) || summary_of(one) == summary_of(other)
@@ -83,7 +83,7 @@ impl ReadSet {
         let mut context = self.context.clone();
         for (scan, jobs) in &self.jobs {
             if let Some(history) = context.scans.get_mut(scan) {
-                history.jobs = jobs.seen().iter().map(Known::summary).collect();
+                history.jobs = jobs.readable_jobs().iter().map(Known::summary).collect();
                 if !self.outputs {
                     history.jobs.iter_mut().for_each(|job| job.outputs.clear());
                 }
@@ -95,7 +95,7 @@ impl ReadSet {
 
 impl JobsRead {
     /// The jobs that expressions can read, newest first.
-    fn seen<'a>(&'a self) -> Vec<Known<'a>> {
+    fn readable_jobs<'a>(&'a self) -> Vec<Known<'a>> {
         let unfinished = self.unfinished.iter();
         let mut jobs: BTreeMap<JobId, Known<'_>> = unfinished
             .map(|job| (job.id, Known::Unfinished(job)))
@@ -139,7 +139,7 @@ impl JobsRead {
 pub struct PreparedExpression {
     pub(crate) expression: Expression,
     pub(crate) read: ReadSet,
-    /// Its part of the ledger record.
+    /// What the ledger records about these inputs, by scan.
     pub(crate) reads: BTreeMap<String, ScanRead>,
     pub(crate) cost: u64,
 }
@@ -193,7 +193,7 @@ impl PreparedExpression {
     }
 }
 
-/// The scans whose histories expressions with these references may read.
+/// The scans that an expression with these references can read.
 pub(crate) fn named<'w>(
     workflow: &'w ActiveWorkflow,
     references: &'w References,
@@ -211,7 +211,7 @@ pub(crate) fn named<'w>(
     }
 }
 
-/// How far into the jobs of a scan these references read. None if they read no jobs.
+/// Which jobs of a scan an expression with these references can read. None if it reads no jobs.
 pub(crate) fn reach(references: &References, scan: &Scan) -> Option<Reach> {
     if references.any_scan {
         Some(Reach::All)

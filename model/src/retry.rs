@@ -51,7 +51,7 @@ impl Job {
         })
     }
 
-    /// The reason if the job waits for a time. `time` is the world's time.
+    /// The reason why the job may not start yet: `not_before` is later than `time`, which is the world's time.
     pub fn waits_for_its_time(&self, time: Timestamp) -> Option<Reason> {
         let at = self.not_before.filter(|at| *at > time)?;
         let reason = match self.retry_of {
@@ -74,7 +74,7 @@ fn pause(backoff: TimeDelta, attempt: u32) -> TimeDelta {
 }
 
 impl Reason {
-    /// The same reason, with times of a clock that is `ahead` of the world's time.
+    /// The same reason for people: its times are converted to the wall clock, which is `ahead` of the world's time.
     #[must_use]
     pub fn by_clock(self, ahead: TimeDelta) -> Self {
         let by_clock = |at: Timestamp| at.checked_add_signed(ahead).unwrap_or(at);
@@ -104,7 +104,7 @@ impl Reason {
             | Self::RunnerStopped { .. }
             | Self::RunnerLost
             | Self::TimedOut => true,
-            // The job was ended by a person, its session or a restore, or it is no longer wanted.
+            // The job succeeded, is no longer wanted, or was ended by a person, its session or a restore.
             Self::CancelledByUser
             | Self::SessionExpired
             | Self::Restored

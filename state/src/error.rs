@@ -12,7 +12,7 @@ use crate::alarm::Alarm;
 pub enum CloseError {
     #[error(transparent)]
     Store(#[from] store::CloseError),
-    /// It is unknown what is durable outside the journal.
+    /// After a failure, files other than the journal may be incomplete until the next start.
     #[error(transparent)]
     Failed(Fatal),
     #[error("the committer thread panicked")]
@@ -94,13 +94,13 @@ pub enum SubmitError {
     Refused(#[from] Refusal),
     /// The disk is getting full; nothing has changed.
     #[error(
-        "the disk of the state folder is getting full and no new jobs are taken; free some space, jobs that were taken \
-         still run"
+        "the disk of the state folder is almost full, so new jobs are refused; free some space (accepted jobs still run)"
     )]
     DiskLow,
     /// The disk is full, or no file can be opened now; nothing has changed.
     #[error(
-        "the disk of the state folder is full, or too many files are open; free some space, running jobs can still end"
+        "the disk of the state folder is full, or too many files are open; free some space or close files (running \
+         jobs can still end)"
     )]
     DiskFull,
     /// The changes do not fit into one commit; nothing has changed.
@@ -108,7 +108,7 @@ pub enum SubmitError {
     TooLarge,
     /// The changes contradict the files of the state folder: somebody removed or changed one. Nothing has changed.
     #[error(
-        "the change does not fit the files of the state folder; was one of them removed? the daemon's log names it"
+        "the change contradicts a file of the state folder that was removed or changed; the daemon's log names the file"
     )]
     Contradicted,
     /// The decision panicked; nothing has changed.

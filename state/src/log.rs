@@ -1,8 +1,8 @@
 //! Job logs: numbered records, appended while a job runs. The same code reads them during the job and afterwards.
 //!
-//! An append is written at once and synced within a second; the receipt has both positions. When a job completes, the
-//! commit contains the end of the log that is not synced yet. So a job can end on a full disk: a short end of its log
-//! stays in memory, and the journal has reserved space for the commit.
+//! An append is written at once and synced within a second; the receipt has both positions. When a job completes, its
+//! commit also stores the unsynced end of its log. So a job can end on a full disk: only a short end of its log waits
+//! in memory, and the journal has reserved space for the commit.
 //!
 //! A log that reaches its limit is cut: see `cut.rs`.
 
@@ -229,7 +229,7 @@ impl Logs {
         LogStream::new(self.shared.volume.clone(), Layout::log(job), from)
     }
 
-    /// The number of the first of the last `count` records that match the filter. With a filter, the log is read
+    /// Where to start reading to get the last `count` records that match the filter. With a filter, the log is read
     /// backwards until they are found, possibly to its beginning. Without a filter, only the end is read.
     pub async fn begin_of_last(
         &self,

@@ -36,7 +36,7 @@ use crate::written::Rewritten;
 pub struct State {
     pub(crate) shared: Arc<Shared>,
     pub(crate) queue: mpsc::Sender<Waiting>,
-    /// The audit lines for each command, if it belongs to a person's request.
+    /// Writes the audit lines for commands of this handle. `None` if it does not serve a person's request.
     pub(crate) audited: Option<Arc<Audited>>,
 }
 
@@ -97,8 +97,8 @@ impl State {
         audit::page(self.reader(), filter, from, limit).await
     }
 
-    /// Like [`Self::submit`], with an attachment that becomes durable in the same commit, and with the settled record
-    /// that the command changes.
+    /// Like [`Self::submit`], with an attachment that becomes durable in the same commit. `rewritten` is the record of
+    /// a finished job, if the command changes one.
     pub(crate) async fn submit_with<C: Command>(
         &self,
         command: C,
@@ -166,7 +166,7 @@ impl State {
     }
 
     /// Follows the commits after `from`. Call [`Self::seq`] before reading the world: the world then has all changes up
-    /// to this number, and a repeated change is harmless.
+    /// to this number. The subscription may repeat later changes, which is harmless.
     pub fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {
         self.shared.publication.subscribe(from)
     }

@@ -16,7 +16,7 @@ pub struct DamagedLines {
     pub lines: u64,
 }
 
-/// The files that were logged, and the files whose end was missing at the start. Clones share this data.
+/// The files that were logged, and the files that were found truncated at the start. Clones share this data.
 #[derive(Clone, Default)]
 pub(crate) struct Warned {
     logged: Arc<Mutex<HashSet<Key>>>,
@@ -36,12 +36,12 @@ impl Warned {
 
     /// Logs a damaged line at byte `at`, unless its file was already logged.
     pub(crate) fn warn(&self, key: &Key, at: u64, problem: impl fmt::Display) {
-        if self.is_news(key) {
+        if self.insert_new(key) {
             tracing::warn!(%key, at, %problem, "a file has lines that cannot be read and are skipped; `everscand fsck` lists them");
         }
     }
 
-    fn is_news(&self, key: &Key) -> bool {
+    fn insert_new(&self, key: &Key) -> bool {
         let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
         if logged.len() >= WARNED_FILES {
             logged.clear();
@@ -58,9 +58,9 @@ mod tests {
     fn a_file_is_reported_once_and_the_number_of_kept_files_is_limited() {
         let warned = Warned::default();
         let key = |n: usize| Key::new(format!("a/{n}")).unwrap();
-        assert!(warned.is_news(&key(0)) && !warned.is_news(&key(0)));
+        assert!(warned.insert_new(&key(0)) && !warned.insert_new(&key(0)));
         for n in 1..2 * WARNED_FILES {
-            assert!(warned.is_news(&key(n)), "{n}");
+            assert!(warned.insert_new(&key(n)), "{n}");
         }
         let logged = warned.logged.lock().unwrap();
         assert!(logged.len() <= WARNED_FILES);

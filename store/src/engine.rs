@@ -18,8 +18,8 @@ pub trait Engine: Send + 'static {
     type Reader: Reader;
 
     /// Recovers the store, takes the next epoch, passes each live record to `live`, and returns the epoch and the
-    /// sequence number of the last commit. `live` also receives damaged records that do not state their liveness. The
-    /// epoch is durable when this returns. If the engine is already open, it is closed first.
+    /// sequence number of the last commit. `live` also receives damaged records if it is unknown whether they are
+    /// live. The epoch is durable when this returns. If the engine is already open, it is closed first.
     fn open(
         &mut self,
         live: &mut (dyn FnMut(Key, Bytes) + Send),
@@ -30,10 +30,10 @@ pub trait Engine: Send + 'static {
     /// returns the last sequence number.
     fn commit(&mut self, batch: Batch) -> impl Future<Output = Result<Seq, CommitError>> + Send;
 
-    /// A reader of everything acknowledged, now and later.
+    /// A reader that sees every acknowledged batch, also those committed later.
     fn reader(&self) -> Self::Reader;
 
-    /// The large objects and growing files of the open store, and the room it has.
+    /// The large objects and growing files of the open store, and the free space on its disk.
     fn volume(&self) -> Arc<dyn Volume>;
 
     /// Copies a damaged record to a place outside the keys and returns that place. The copy is durable when this
@@ -47,7 +47,7 @@ pub trait Engine: Send + 'static {
     /// True if a damaged record of this name or inside this folder was ever set aside.
     fn has_set_aside(&self, folder: &Prefix) -> impl Future<Output = Result<bool, Fault>> + Send;
 
-    /// True until the work that was running at the backup is settled; see [`Volume::forget_restored`].
+    /// True for a restored store until the work that ran during the backup is ended; see [`Volume::forget_restored`].
     fn is_restored(&self) -> bool;
 
     /// Stops the writer. The next open then has nothing to recover.
@@ -87,7 +87,7 @@ pub trait Reader: Clone + Send + Sync + 'static {
         folder: &Prefix,
     ) -> impl Future<Output = Result<Vec<String>, ReadError>> + Send;
 
-    /// Waits until other programs can find everything acknowledged so far: for an engine on files, in the tree.
+    /// Waits until everything acknowledged so far is visible to other programs: an engine on files waits for the tree.
     fn settled(&self) -> impl Future<Output = Result<(), ReadError>> + Send;
 }
 
@@ -110,7 +110,7 @@ pub enum OpenErrorKind {
     InUse,
     /// A newer program wrote it.
     NewerFormat,
-    /// Its file system may not support locks and syncs. The operator may allow that.
+    /// It is on a network file system, where locks and syncs may be unreliable. The operator can allow this.
     Network,
     /// It is not a store, it is damaged, or it cannot be written.
     Unusable,
@@ -167,7 +167,7 @@ pub enum ReadError {
     Fault(#[from] Fault),
 }
 
-/// For the checks before a batch is written.
+/// Errors of the checks before a write. Nothing is written, but after `Unknown` the store must be opened again.
 impl From<DiskError> for CommitError {
     fn from(error: DiskError) -> Self {
         if error.is_full() {

@@ -28,8 +28,8 @@ impl Group {
         group
     }
 
-    /// False if the batch changes the key of an object of this group. The object must be at its key first, or its
-    /// file would stay in `tmp/`.
+    /// False if the batch writes or removes a key to which this group moves an object. The object must be moved first,
+    /// or its file would stay in `tmp/`.
     fn takes(&self, batch: &Batch) -> bool {
         let is_object = |key| {
             self.changes

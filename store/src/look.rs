@@ -1,4 +1,4 @@
-//! Reads a store from outside: the files as they will be after the journal has been redone. It takes no lock and
+//! Reads a store from outside: the files as they will be after the journal is replayed. It takes no lock and
 //! writes nothing, so it works while another process has the store open. A caller that finds a problem checks
 //! [`Look::is_current`] first, because the store may have changed meanwhile.
 
@@ -48,7 +48,7 @@ pub struct Position {
     pub checkpoint: Seq,
     /// The last known commit.
     pub last: Seq,
-    /// The latest opening.
+    /// The number of the latest opening.
     pub epoch: Epoch,
 }
 
@@ -122,7 +122,7 @@ impl Look {
         }
     }
 
-    /// The user that the state folder belongs to.
+    /// The id of the user that owns the state folder.
     pub fn owner(&self) -> Result<Option<u32>, DiskError> {
         let root = self.tree.disk.details(&self.paths.root)?;
         Ok(root.map(|details| details.owner))
@@ -133,7 +133,7 @@ impl Look {
         lock::holder(&self.tree.disk, &self.paths.lock)
     }
 
-    /// The live records as the next start would pass them on; `None` if it would have to rebuild them from the tree.
+    /// The live records that the next start finds. `None` if the next start has to rebuild them from the tree.
     pub fn live(&self) -> Option<impl Iterator<Item = (&Key, &Bytes)>> {
         self.live_set().map(LiveSet::iter)
     }

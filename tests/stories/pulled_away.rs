@@ -1,5 +1,5 @@
-//! Removes parts of the state: a part of the journal of a killed daemon; or the lock, the journal
-//! or a folder of files of a running daemon.
+//! Removes files of the state: parts of the journal after the daemon was killed, and the lock, the
+//! journal or a folder while it runs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn a_start_refuses_an_incomplete_journal_and_no_job_is_lost() {
         std::fs::remove_dir_all(&state).unwrap();
         copy(&whole, &state);
     }
-    // Without any loss when the journal is complete again.
+    // With the complete journal, nothing is lost.
     world.start_daemon();
     let var = world.json(&["var", "get", "DEPTH"]);
     assert_eq!(var["value"], "4", "{var}");
@@ -195,7 +195,7 @@ fn a_daemon_whose_state_was_removed_stops_and_creates_no_new_state() {
 
     let (mut world, _) = waiting(1);
     let token = world.token().unwrap();
-    // Changes that are not in their files yet would be written into newly created folders.
+    // Wait for the files: otherwise the daemon would create the folders again to write them.
     eventually("the files", || records(&world.path("state")) == 1);
     // The daemon may write a file while the folder is being emptied.
     eventually("the state to be gone", || {
@@ -216,7 +216,7 @@ fn a_daemon_whose_state_was_removed_stops_and_creates_no_new_state() {
 fn a_daemon_whose_folder_of_jobs_was_removed_stops_at_the_next_job() {
     let (mut world, mut jobs) = waiting(1);
     eventually("the files", || records(&world.path("state")) == 1);
-    // The thread that writes the second job's files knows the folder of the first job's files.
+    // After the second job, the thread that writes files has surely cached the folder `jobs`.
     jobs.insert(world.dispatch("hello", "greet", &[]));
     eventually("the files", || records(&world.path("state")) == 2);
     std::fs::remove_dir_all(world.path("state/jobs")).unwrap();

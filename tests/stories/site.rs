@@ -1,5 +1,5 @@
-//! A daemon with a runner and clients that outlive it. Its responses to them are compared with its
-//! state after a restart.
+//! A daemon that is killed and restarted while a runner and clients keep running. After a restart,
+//! its state is compared with its earlier responses.
 
 use std::sync::{Arc, Mutex};
 
@@ -63,7 +63,7 @@ impl Site {
         self.loader()()
     }
 
-    /// The shared data for clients that start later.
+    /// A function that starts clients later.
     pub(crate) fn loader(&self) -> impl Fn() -> Load + use<> {
         let (runtime, player) = (self.runtime.handle().clone(), self.player());
         move || Load::start(&runtime, &player)
@@ -89,7 +89,7 @@ impl Site {
         self.world.push(&[("count.yaml", Some(&text))]);
     }
 
-    /// While the runner is stopped and there are no clients, nothing changes.
+    /// Pauses the runner's process. Without clients, nothing changes then.
     pub(crate) fn hold_runner(&self) {
         self.signal_runner("STOP");
     }
@@ -118,18 +118,18 @@ impl Site {
         findings.extend(compared.unwrap());
         findings.extend(promises.compare_executions(&self.world.path("ran")));
         let state = self.world.path("state");
-        let (past, looked) = if findings.is_empty() {
+        let (past, tree_findings) = if findings.is_empty() {
             tree::read_while_daemon_runs(&state)
         } else {
-            // Waiting does not repair damage.
+            // There is damage already, so do not wait until the files are settled.
             tree::look(&state)
         };
-        findings.extend(looked);
+        findings.extend(tree_findings);
         findings.extend(promises.removals.judge(&past));
         findings.extend(promises.copies.compare(&self.world, &past));
         drop(promises);
         findings.extend(self.check());
-        // The mirror is not synced, so it is fetched again.
+        // The daemon does not sync its Git mirror to disk, so a crash may lose it: fetch again.
         self.world.sync();
         findings
     }
@@ -152,8 +152,8 @@ impl Site {
         findings.extend(promises.compare_executions(&self.world.path("ran")));
         drop(promises);
         self.world.stop_daemon();
-        let (past, looked) = tree::look(&self.world.path("state"));
-        findings.extend(looked);
+        let (past, tree_findings) = tree::look(&self.world.path("state"));
+        findings.extend(tree_findings);
         findings.extend(self.promises.lock().unwrap().removals.judge(&past));
         findings.extend(self.check());
         findings

@@ -39,7 +39,7 @@ pub struct RetentionPolicy {
 /// What was removed or would be removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pruned {
-    /// True if nothing was removed.
+    /// True for a dry run: nothing was removed.
     pub dry_run: bool,
     /// The policy that was applied.
     pub policy: RetentionPolicy,
@@ -51,7 +51,7 @@ pub struct Pruned {
     pub age_waits: bool,
 }
 
-/// What was removed of a scan or would be removed.
+/// The jobs of one scan that were removed, or that a dry run would remove.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrunedScan {
     pub scan: String,

@@ -82,7 +82,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// The places in the file of the parts of the text of `node`.
+    /// Maps positions in the text of `node` to positions in the file.
     pub(crate) fn places(&self, node: &Node) -> Places {
         Places::of(node, self.text)
     }

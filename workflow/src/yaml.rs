@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// The cost of an alias that repeats a node.
+/// The nodes and bytes that each alias of this node adds to the tree.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     nodes: usize,
@@ -94,7 +94,7 @@ impl Node {
         self.is_partial
     }
 
-    /// Whether the key has no value.
+    /// True if the value is null or missing.
     pub(crate) fn is_null(&self) -> bool {
         matches!(&self.content, Content::Scalar(scalar) if scalar.meaning() == Meaning::Null)
     }

@@ -1,4 +1,4 @@
-//! Any bytes as the headers of a request: credentials, conditions, media types, and what proxies say.
+//! Any bytes as the headers of a request: credentials, conditions, media types, and forwarding headers of proxies.
 
 #![no_main]
 

@@ -165,7 +165,7 @@ pub(crate) fn log_cut(job: &Job) -> Option<wire::LogCut> {
     Some(wire::LogCut { record, limit })
 }
 
-/// The inputs, unless they are in a file of their own.
+/// The inputs, if they are stored in the job's record.
 pub(crate) fn inline_inputs(job: &Job) -> Option<&BTreeMap<String, InputValue>> {
     match &job.inputs {
         Inputs::Inline(inputs) => Some(inputs),

@@ -29,11 +29,12 @@ pub(crate) struct Hub(Mutex<Listeners>);
 
 #[derive(Default)]
 pub(super) struct Listeners {
-    latest: u64,
+    last_id: u64,
     pub(super) all: HashMap<u64, Sender>,
     pub(super) of_jobs: HashMap<JobId, Vec<u64>>,
     /// Listeners that follow more than one job.
     pub(super) broad: Vec<u64>,
+    /// The number of listeners of each token.
     pub(super) of_shares: HashMap<TokenId, usize>,
     /// The number of listeners that are limited to each project.
     pub(super) of_projects: HashMap<ProjectId, usize>,
@@ -197,8 +198,8 @@ impl Listeners {
     }
 
     pub(super) fn add(&mut self, sender: Sender) -> u64 {
-        self.latest += 1;
-        let id = self.latest;
+        self.last_id += 1;
+        let id = self.last_id;
         match sender.wanted.job {
             Some(job) => self.of_jobs.entry(job).or_default().push(id),
             None => self.broad.push(id),
@@ -240,7 +241,7 @@ impl Listeners {
             sender.is_slow.store(true, Ordering::Release);
         }
         *self = Self {
-            latest: self.latest,
+            last_id: self.last_id,
             ..Self::default()
         };
     }

@@ -74,6 +74,7 @@ pub(crate) async fn start_again(
     };
     let key = attempt.key(user, &format!("rerun\0{}", job.id))?;
     let again = user.rerun(job, which, key).await;
+    // The errors quote the job's inputs, which only readers of jobs may see.
     again.map_err(|failure| match user.reads_jobs() {
         true => failure,
         false => failure.without_errors(),

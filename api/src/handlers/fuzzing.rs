@@ -1,5 +1,4 @@
-//! The readers of requests without a daemon, for the targets in `fuzz`. Each function panics if a reader panics or contradicts
-//! itself.
+//! Parses requests without a daemon, for the targets in `fuzz`. Each function panics if a parser panics or two readings differ.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -35,38 +34,38 @@ use crate::session;
 
 /// Reads a body as each type that a route accepts. An accepted value must stay the same when it is written and read again.
 pub fn body(text: &[u8]) {
-    again::<CancelJob>(text);
-    again::<CreateBlobLink>(text);
-    again::<CreateSession>(text);
-    again::<CreateSignInLink>(text);
-    again::<Hello>(text);
-    again::<Poll>(text);
-    again::<PruneRequest>(text);
-    again::<RegenerateToken>(text);
-    again::<RegisterRunner>(text);
-    again::<RerunJob>(text);
-    again::<Resume>(text);
-    again::<SetValue>(text);
-    again::<Suspend>(text);
-    again::<Validate>(text);
+    round_trip::<CancelJob>(text);
+    round_trip::<CreateBlobLink>(text);
+    round_trip::<CreateSession>(text);
+    round_trip::<CreateSignInLink>(text);
+    round_trip::<Hello>(text);
+    round_trip::<Poll>(text);
+    round_trip::<PruneRequest>(text);
+    round_trip::<RegenerateToken>(text);
+    round_trip::<RegisterRunner>(text);
+    round_trip::<RerunJob>(text);
+    round_trip::<Resume>(text);
+    round_trip::<SetValue>(text);
+    round_trip::<Suspend>(text);
+    round_trip::<Validate>(text);
     // Writing may round numbers with a fraction, so these values are only read.
     drop(body::parse::<DispatchRequest>(text));
     let reports = [
-        again::<Timeline>(text).map(|report| report.steps),
-        again::<CompleteJob>(text).map(|report| report.steps),
+        round_trip::<Timeline>(text).map(|report| report.steps),
+        round_trip::<CompleteJob>(text).map(|report| report.steps),
     ];
     for step in reports.into_iter().flatten().flatten() {
         let _reported = convert::reported_step(step);
     }
-    if let Some(asked) = again::<CreateToken>(text) {
+    if let Some(asked) = round_trip::<CreateToken>(text) {
         drop(Scopes::parse(asked.scopes.iter().map(String::as_str)));
     }
     let paths = [
-        again::<CopyBlob>(text).map(|asked| {
+        round_trip::<CopyBlob>(text).map(|asked| {
             drop(blobs::life(asked.expires_in.as_deref()));
             [asked.from, asked.to]
         }),
-        again::<MoveBlob>(text).map(|asked| [asked.from, asked.to]),
+        round_trip::<MoveBlob>(text).map(|asked| [asked.from, asked.to]),
     ];
     for path in paths.into_iter().flatten().flatten() {
         if let Ok(path) = blobs::member("path", &path) {
@@ -75,7 +74,7 @@ pub fn body(text: &[u8]) {
     }
 }
 
-fn again<T: DeserializeOwned + Serialize + PartialEq>(text: &[u8]) -> Option<T> {
+fn round_trip<T: DeserializeOwned + Serialize + PartialEq>(text: &[u8]) -> Option<T> {
     let first: T = body::parse(text).ok()?;
     let written = serde_json::to_vec(&first).expect("what was read can be written");
     let second: T = body::parse(&written).expect("what was written can be read");
@@ -88,8 +87,8 @@ fn same_path(path: &BlobPath) {
     assert_eq!(path.to_string().parse().as_ref(), Ok(path));
 }
 
-/// Reads a batch of log records with both readers. The fast reader must not accept or store anything differently from the slow
-/// reader.
+/// Reads a batch of log records with both readers. If the fast reader accepts it, the slow reader must accept it with the same
+/// result.
 pub fn log_batch(text: &[u8]) {
     let canonical = EncodedRecord::all_canonical(&Bytes::copy_from_slice(text));
     let parsed = body::parse::<Vec<wire::NewLogRecord>>(text);
@@ -212,7 +211,7 @@ pub fn headers(text: &[u8]) {
     if let Ok(request) = request(Method::PUT, "/v0/blobs/a", Vec::new(), headers) {
         drop(blobs::replacement(&request));
         drop(logs::Form::of(&request));
-        let _is_known = request.has_already("\"1\"");
+        let _has_etag = request.has_already("\"1\"");
     }
 }
 

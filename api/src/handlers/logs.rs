@@ -151,7 +151,7 @@ impl LogQuery {
             from: query.number("from")?,
         };
         if read.from.is_some() && read.tail.is_some() {
-            let problem = "says where to begin, and so does `from`; give one of them";
+            let problem = "cannot be combined with `from`; give one of them";
             return Err(Failure::invalid("tail", problem));
         }
         Ok(read)
@@ -232,12 +232,12 @@ async fn produce(
         stream = next;
         match chunk {
             Ok(Some(lines)) => {
-                let is_unread = if lines.is_empty() {
+                let reader_is_gone = if lines.is_empty() {
                     pieces.is_closed()
                 } else {
                     pieces.send(form.write(lines)).await.is_err()
                 };
-                if is_unread || stream.has_given_all() {
+                if reader_is_gone || stream.has_given_all() {
                     return;
                 }
             }

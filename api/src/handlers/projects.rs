@@ -33,7 +33,7 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Project> {
     })
 }
 
-/// One project, with the names that scans use although they are not set.
+/// One project, with the vars and secrets that scans use but that are not set.
 pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failure> {
     let (mut shown, vars, secrets, workflows) = user.read(|seen| {
         let source = find(seen, project)?;
@@ -54,34 +54,34 @@ pub(crate) fn show(user: &Visible, project: &str) -> Result<wire::Project, Failu
     Ok(shown)
 }
 
-/// A record of a project, with the data that shows where its names are used.
-pub(super) struct Named<R> {
+/// The vars or secrets of a project, with the scans that use them.
+pub(super) struct WithUses<R> {
     source: Arc<Source>,
     /// Its vars or secrets, if it ever had any.
     record: Option<R>,
     uses: Uses,
 }
 
-/// Finds a project with a record of it. The search for the scans that use its names is slow, so it runs after the world was
-/// unlocked.
-fn named<R>(
+/// Finds a project and a record of it. The search for the scans that use vars and secrets is slow, so it runs after the world
+/// was unlocked.
+fn with_uses<R>(
     user: &Visible,
     project: &str,
     record: impl FnOnce(Seen<'_>, ProjectId) -> Option<R>,
-) -> Result<Named<R>, Failure> {
+) -> Result<WithUses<R>, Failure> {
     let (source, record, workflows) = user.read(|seen| {
         let source = find(seen, project)?;
         let record = record(seen, source.project);
         Ok::<_, Failure>((source.clone(), record, seen.workflows_of(source.project)))
     })?;
-    Ok(Named {
+    Ok(WithUses {
         source,
         record,
         uses: Uses::of(&workflows),
     })
 }
 
-impl<R> Named<R> {
+impl<R> WithUses<R> {
     fn var(&self, name: &str, var: &Var) -> wire::Var {
         convert::sources::var(&self.source, name, var, &self.uses.vars)
     }
@@ -92,18 +92,18 @@ impl<R> Named<R> {
     }
 }
 
-pub(super) fn vars(user: &Visible, project: &str) -> Result<Named<Arc<ProjectVars>>, Failure> {
-    named(user, project, |seen, id| seen.vars(id).cloned())
+pub(super) fn vars(user: &Visible, project: &str) -> Result<WithUses<Arc<ProjectVars>>, Failure> {
+    with_uses(user, project, |seen, id| seen.vars(id).cloned())
 }
 
 pub(super) fn secrets(
     user: &Visible,
     project: &str,
-) -> Result<Named<Arc<ProjectSecrets>>, Failure> {
-    named(user, project, |seen, id| seen.secrets(id).cloned())
+) -> Result<WithUses<Arc<ProjectSecrets>>, Failure> {
+    with_uses(user, project, |seen, id| seen.secrets(id).cloned())
 }
 
-impl Named<Arc<ProjectVars>> {
+impl WithUses<Arc<ProjectVars>> {
     pub(super) fn list(&self, window: &Window) -> Page<wire::Named> {
         window.cut(
             self.record.iter().flat_map(|record| &record.vars),
@@ -113,7 +113,7 @@ impl Named<Arc<ProjectVars>> {
     }
 }
 
-impl Named<Arc<ProjectSecrets>> {
+impl WithUses<Arc<ProjectSecrets>> {
     pub(super) fn list(&self, user: &Visible, window: &Window) -> Page<wire::Secret> {
         window.cut(
             self.record.iter().flat_map(|record| &record.secrets),
@@ -166,7 +166,7 @@ pub(super) async fn set_var(user: &Visible, mut request: Request) -> Result<Resp
     let value = value_of(&mut request).await?;
     let name = request.parameter(1);
     let var = set_var_to(user, &project, name, value, expects).await?;
-    let found = named(user, request.parameter(0), |_, _| Some(()))?;
+    let found = with_uses(user, request.parameter(0), |_, _| Some(()))?;
     Ok(reply::versioned(&found.var(name, &var), var.edit.version))
 }
 
@@ -178,14 +178,14 @@ pub(super) async fn delete_var(user: &Visible, request: &Request) -> Result<Resp
     Ok(reply::empty())
 }
 
-/// Sets a secret, if it has the version that the request expects. No answer ever contains it.
+/// Sets a secret, if it has the version that the request expects. No response contains its value.
 pub(super) async fn set_secret(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let project = project(user, request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let value = SecretValue::new(value_of(&mut request).await?);
     let name = request.parameter(1);
     let secret = user.set_secret(&project, name, value, expects).await?;
-    let found = named(user, request.parameter(0), |_, _| Some(()))?;
+    let found = with_uses(user, request.parameter(0), |_, _| Some(()))?;
     let shown = found.secret(user, name, &secret);
     Ok(reply::versioned(&shown, secret.edit.version))
 }

@@ -12,7 +12,7 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-/// Removes the finished jobs that a policy does not keep, or lists them.
+/// Removes the finished jobs that a policy does not keep. A dry run only lists them.
 pub(super) async fn prune(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let asked: PruneRequest = request.body.json(&request.headers).await?;
     let workflow = user.find(|seen| workflows::find_readable(seen, request.parameter(0)))?;
@@ -22,7 +22,7 @@ pub(super) async fn prune(user: &Visible, mut request: Request) -> Result<Respon
     Ok(reply::ok(&answer(retained, asked.dry_run)))
 }
 
-/// The requested policy. A policy without limits keeps everything.
+/// The requested policy. If it has no limits, the caller uses the configured policy instead.
 fn policy(asked: &PruneRequest) -> Result<RetentionPolicy, Failure> {
     let age = asked.age_seconds.map(|seconds| {
         let age = i64::try_from(seconds).ok().and_then(TimeDelta::try_seconds);

@@ -13,7 +13,7 @@ use crate::request::Query;
 use crate::visible::{Shown, Visible};
 
 const NEWEST: &str = "newest";
-/// The next slots of a schedule in a comparison.
+/// How many of the next slots of a schedule a comparison shows.
 const COMPARED_SLOTS: usize = 5;
 
 pub(crate) struct RevisionsQuery {

@@ -21,13 +21,13 @@ use crate::visible::Visible;
 
 pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Runner> {
     // Read this before locking the world, to avoid a deadlock with the code that assigns jobs.
-    let in_hand = user.jobs_in_hand();
+    let held = user.jobs_in_hand();
     user.read(|seen| {
         window.cut(
             seen.runners(),
             |runner| runner.name.clone(),
             |runner| {
-                let slots = seen.slots(runner.id, in_hand.get(&runner.id));
+                let slots = seen.slots(runner.id, held.get(&runner.id));
                 present(user, seen, runner, &slots)
             },
         )
@@ -36,15 +36,15 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Runner> {
 
 /// One runner, by id or name, with the jobs that take its slots.
 pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Runner, Failure> {
-    let in_hand = user.jobs_in_hand();
-    let (mut shown, over) = user.read(|seen| {
+    let held = user.jobs_in_hand();
+    let (mut shown, finished) = user.read(|seen| {
         let runner = find(seen, named)?;
-        let slots = seen.slots(runner.id, in_hand.get(&runner.id));
+        let slots = seen.slots(runner.id, held.get(&runner.id));
         let shown = present(user, seen, runner, &slots);
         Ok::<_, Failure>((shown, slots.finished))
     })?;
     // A runner may claim to hold any number of jobs. Show at most as many as it has slots.
-    for job in over.into_iter().take(shown.capacity as usize) {
+    for job in finished.into_iter().take(shown.capacity as usize) {
         match user.job(job).await {
             Ok(job) => shown.jobs.push(convert::runner_job(&job)),
             Err(failure) if failure.code == ErrorCode::NotFound => {}

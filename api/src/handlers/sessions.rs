@@ -161,7 +161,7 @@ pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Respons
 pub(crate) fn forget(response: &mut Response, request: &Request) {
     let cookie = session::unset(&request.headers, &request.arrival);
     reply::set(response, SET_COOKIE, &cookie);
-    // From now on, the pages in the browser's cache belong to nobody.
+    // The pages in the browser's cache show what the signed-out user could see.
     reply::set(
         response,
         HeaderName::from_static("clear-site-data"),

@@ -55,20 +55,20 @@ pub(crate) async fn make(
     };
     let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {
         (Some(_), true) => {
-            let problem = "a token that never expires has no time of expiry";
+            let problem = "cannot be combined with `expires_in_seconds`";
             return Err(Failure::invalid("never_expires", problem));
         }
         (None, true) => None,
         (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
     };
-    let create = |granted_by, ends_by| {
+    let create = |granted_by, latest_end| {
         let command = decide::CreateToken {
             name: asked.name,
             scopes,
             projects,
             life,
             granted_by,
-            ends_by,
+            ends_by: latest_end,
         };
         Once { command, key }
     };
@@ -84,7 +84,7 @@ pub(super) async fn regenerate(user: &Visible, mut request: Request) -> Result<R
     Ok(reply::ok(&created))
 }
 
-/// Gives a token a new secret. The present secret is accepted for the overlap. A repeat with the same `Idempotency-Key` is
+/// Gives a token a new secret. The old secret stays valid for `overlap_seconds`. A repeat with the same `Idempotency-Key` is
 /// refused, because it would end the overlap.
 pub(crate) async fn renew(
     user: &Visible,
@@ -157,12 +157,7 @@ fn life(asked: Option<u64>) -> Result<Option<TimeDelta>, Failure> {
         .map(|asked| {
             seconds(asked)
                 .filter(|life| !life.is_zero())
-                .ok_or_else(|| {
-                    Failure::invalid(
-                        "expires_in_seconds",
-                        "must be a number of seconds in the future",
-                    )
-                })
+                .ok_or_else(|| Failure::invalid("expires_in_seconds", "must be at least 1 second"))
         })
         .transpose()
 }

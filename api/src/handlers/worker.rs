@@ -32,7 +32,7 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
     let (Some(scan), Some(run)) = (scan, job.state.run()) else {
         return Err(Failure::new(
             wire::ErrorCode::Internal,
-            "the claimed job has lost its scan",
+            "the revision of the claimed job does not contain its scan",
         ));
     };
     let references = scan.references();
@@ -115,12 +115,12 @@ pub(super) async fn source(handle: &Handle, worker: &Worker) -> Result<Response,
                 }
                 Some(Piece::End) => return,
                 Some(Piece::Broken(error)) => {
-                    tracing::warn!(%job, error, "files of a repository cannot be read; the answer is broken off");
+                    tracing::warn!(%job, error, "files of a repository cannot be read; the response is cut off");
                     pieces.cut_off();
                     return;
                 }
                 None => {
-                    tracing::debug!(%job, "files of a repository were not taken for too long; the answer is broken off");
+                    tracing::debug!(%job, "the client stopped reading the files of a repository; the response is cut off");
                     pieces.cut_off();
                     return;
                 }

@@ -9,7 +9,7 @@ use crate::fixtures::{artifact, id, job, runner, source, stale_file, token, why,
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
-/// Compares the data of a command that makes one request; errors are checked by the exit code.
+/// Runs a command that makes one request, and compares its output with a snapshot.
 #[track_caller]
 fn check(name: &str, line: &str, request: &str, reply: Reply) {
     let server = Server::start([reply]);

@@ -1,8 +1,8 @@
-//! The program `everscan` as a person or a script meets it: real processes, and a daemon's answers on a real socket.
+//! Tests `everscan` as people and scripts use it: real processes that talk to a fake daemon on a real socket.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "tests lay out files and start the programs they are about"
+    reason = "tests create files and start the programs under test"
 )]
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 

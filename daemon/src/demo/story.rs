@@ -26,35 +26,35 @@ const MISTAKE: (&str, &str) = (
     "expr: scans.inventry.has_news()",
 );
 
-/// Runs the whole story. Any difference from its text is an error.
+/// Runs the whole story. Any output that the story does not expect is an error.
 pub(super) fn run(stage: &mut Stage, keep: bool) -> Result<(), DemoError> {
     push_a_workflow(stage)?;
     start_the_programs(stage)?;
-    the_loop(stage)?;
-    a_question(stage)?;
-    let report = a_second_round(stage)?;
-    a_broken_file(stage)?;
-    the_result(stage, &report)?;
+    show_triggers(stage)?;
+    dispatch_lookup(stage)?;
+    let report = push_an_upgrade(stage)?;
+    push_a_broken_file(stage)?;
+    download_the_report(stage, &report)?;
     if keep {
         let folder = stage.path("");
         stage.terminal.explain(&format!(
-            "Everything goes on running in {} until Ctrl-C. The daemon has pages for browsers; this link signs one in.",
+            "Everything keeps running in {} until Ctrl-C. The daemon has pages for browsers: open this link to sign in.",
             folder.display()
         ))?;
         stage.everscan(&["session", "link"])?;
         stage.keep()?;
     }
     stage.terminal.explain(
-        "Done. The folder of the demonstration is removed, and its programs end. `everscand demo --keep` leaves both until\n\
-         Ctrl-C, to look around with a browser and with commands.\n\
+        "Done. The demo stops its programs and removes its folder. With `everscand demo --keep`, both stay until Ctrl-C,\n\
+         so that you can look around with a browser and with commands.\n\
          The same on your own files: `everscand up`, and README.md, “The first ten minutes”.",
     )
 }
 
 fn push_a_workflow(stage: &Stage) -> Result<(), DemoError> {
     stage.terminal.explain(
-        "1. A workflow is a file in a Git repository. This one watches what a project stands on; the project's\n   \
-         Cargo.lock lies beside it. `validate` checks it as the daemon will.",
+        "1. A workflow is a file in a Git repository. This one watches the dependencies of a project, whose\n   \
+         Cargo.lock is in the same repository. `validate` makes the same checks as the daemon.",
     )?;
     stage.make_repository()?;
     stage.write(PATH, FILE)?;
@@ -70,20 +70,19 @@ fn start_the_programs(stage: &mut Stage) -> Result<(), DemoError> {
     stage.start_daemon()?;
     stage.everscan(&["workflow", "list"])?;
     stage.terminal.explain(
-        "3. A runner registers with a token that is good once, and waits for work. Its steps get a token that can\n   \
-         only read jobs, and the repository to look at.",
+        "3. A runner registers with a token that is valid once, and waits for work. Its steps get a token that can\n   \
+         only read jobs, and the path of the repository.",
     )?;
     stage.start_runner()
 }
 
-fn the_loop(stage: &Stage) -> Result<(), DemoError> {
+fn show_triggers(stage: &Stage) -> Result<(), DemoError> {
     stage.terminal.explain(
-        "4. `inventory` is due every morning. Nobody waits for that: a dispatch makes a job now, and its log is\n   \
-         followed as it is written.",
+        "4. `inventory` runs every morning. We do not wait for that: a dispatch makes a job now, and we follow its log.",
     )?;
     stage.dispatch("inventory", &[])?;
     stage.terminal.explain(
-        "5. Its success has started `changes`, whose expression is true. `why` has the reason, with what was read.",
+        "5. Its success has started `changes`, whose expression is true. `why` shows the reason and the values.",
     )?;
     stage.started_by_itself("changes")?;
     expect(
@@ -91,23 +90,23 @@ fn the_loop(stage: &Stage) -> Result<(), DemoError> {
         "made job",
     )?;
     stage.terminal.explain(
-        "6. And the success of `changes` has started `report`. Nobody asked for either.",
+        "6. The success of `changes` has started `report`. Nobody dispatched these two jobs.",
     )?;
     stage.started_by_itself("report")?;
     let jobs = stage.everscan(&["job", "list", "--workflow", WORKFLOW])?;
     expect(&jobs, "expr")
 }
 
-fn a_question(stage: &Stage) -> Result<(), DemoError> {
+fn dispatch_lookup(stage: &Stage) -> Result<(), DemoError> {
     stage.terminal.explain(
-        "7. `lookup` takes inputs: which packages have `serde` in their name? It downloads the newest list in its step.",
+        "7. `lookup` takes inputs: which packages have `serde` in their name? Its step downloads the newest list.",
     )?;
     stage
         .dispatch("lookup", &["name=serde", "similar=true"])
         .map(drop)
 }
 
-fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
+fn push_an_upgrade(stage: &Stage) -> Result<String, DemoError> {
     stage.terminal.explain(
         "8. A push that changes the workflow makes a new revision, active at once. This one also upgrades a package.",
     )?;
@@ -119,8 +118,8 @@ fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.dispatch("inventory", &[])?;
     stage
         .terminal
-        .explain("9. The newest list is news to `changes`, so the loop goes round again. The newest job of `changes` comes\n   \
-         first in its list; some digits of its id name it.")?;
+        .explain("9. `changes` has not seen the newest list, so it runs again. Its newest job is listed first; the last\n   \
+         digits of an id are enough to name a job.")?;
     let changes = stage.started_by_itself("changes")?;
     stage.jobs_of("changes")?;
     expect(
@@ -130,10 +129,10 @@ fn a_second_round(stage: &Stage) -> Result<String, DemoError> {
     stage.started_by_itself("report")
 }
 
-fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
+fn push_a_broken_file(stage: &Stage) -> Result<(), DemoError> {
     stage.terminal.explain(
         "10. A push with a mistake changes nothing: the file is refused with line and column, and the last good\n    \
-         revision goes on.",
+         revision stays active.",
     )?;
     stage.write(PATH, &changed(FILE, MISTAKE)?)?;
     stage.push("Make a mistake")?;
@@ -142,10 +141,9 @@ fn a_broken_file(stage: &Stage) -> Result<(), DemoError> {
     stage.dispatch("lookup", &["name=itoa"]).map(drop)
 }
 
-fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
+fn download_the_report(stage: &Stage, report: &str) -> Result<(), DemoError> {
     stage.terminal.explain(
-        "11. The newest job of `report` left an artifact behind. It is downloaded by name, and the content is checked\n    \
-         on the way.",
+        "11. The newest job of `report` stored an artifact. We download it by name; its checksum is verified.",
     )?;
     stage.jobs_of("report")?;
     let download = [
@@ -161,7 +159,7 @@ fn the_result(stage: &Stage, report: &str) -> Result<(), DemoError> {
     let page = stage.path("report/report.html");
     let text = std::fs::read_to_string(&page).map_err(DemoError::file(&page))?;
     expect(&text, "<td>itoa</td><td>1.0.18</td><td>1.0.19</td>")?;
-    stage.terminal.explain("12. All of it is files.")?;
+    stage.terminal.explain("12. The state is plain files.")?;
     let files = stage.state_files()?;
     expect(&files.join("\n"), report)?;
     stage

@@ -56,7 +56,7 @@ fn nothing_for(next: TimeDelta) -> Due {
     }
 }
 
-fn now(job: JobId, loss: Loss) -> Due {
+fn due_now(job: JobId, loss: Loss) -> Due {
     Due {
         jobs: vec![(job, loss)],
         next: None,
@@ -72,7 +72,7 @@ async fn a_silent_runner_loses_its_jobs_after_two_minutes() {
     assert_eq!(scene.due(almost, almost), nothing_for(SECOND));
     assert_eq!(
         scene.due(RUNNER_SILENCE, RUNNER_SILENCE),
-        now(scene.job, Loss::RunnerLost)
+        due_now(scene.job, Loss::RunnerLost)
     );
     scene.hear(almost);
     assert_eq!(
@@ -91,7 +91,7 @@ async fn setting_the_wall_clock_does_not_count_as_silence() {
         );
         assert_eq!(
             scene.due(jump, RUNNER_SILENCE),
-            now(scene.job, Loss::RunnerLost)
+            due_now(scene.job, Loss::RunnerLost)
         );
     }
 }
@@ -104,10 +104,10 @@ async fn a_job_ends_two_minutes_after_its_timeout_and_when_its_session_expires()
     scene.hear(timeout + SECOND);
     assert_eq!(scene.due(timeout, timeout), nothing_for(TIMEOUT_END));
     assert_eq!(scene.due(end - SECOND, end - SECOND), nothing_for(SECOND));
-    assert_eq!(scene.due(end, end), now(scene.job, Loss::TimedOut));
+    assert_eq!(scene.due(end, end), due_now(scene.job, Loss::TimedOut));
     // Checked late, as after a pause of the machine: the earlier deadline is the reason.
     let late = timeout + TimeDelta::hours(6);
-    assert_eq!(scene.due(late, late), now(scene.job, Loss::TimedOut));
+    assert_eq!(scene.due(late, late), due_now(scene.job, Loss::TimedOut));
 
     let mut scene = Scene::running("plain");
     scene.hear(WORKER_SESSION - SECOND);
@@ -117,7 +117,7 @@ async fn a_job_ends_two_minutes_after_its_timeout_and_when_its_session_expires()
     );
     assert_eq!(
         scene.due(WORKER_SESSION, WORKER_SESSION),
-        now(scene.job, Loss::SessionExpired)
+        due_now(scene.job, Loss::SessionExpired)
     );
 }
 
@@ -131,10 +131,10 @@ async fn after_a_standstill_a_runner_may_still_report_a_job_past_its_timeout() {
     assert_eq!(scene.due(woken, woken), nothing_for(TIMEOUT_END));
     scene.hear(woken + SECOND);
     let end = woken + TIMEOUT_END;
-    assert_eq!(scene.due(end, end), now(scene.job, Loss::TimedOut));
-    // The end of the session is not delayed.
+    assert_eq!(scene.due(end, end), due_now(scene.job, Loss::TimedOut));
+    // The session ends without delay. The reason is the timeout, which is the earlier deadline.
     let wall = WORKER_SESSION;
-    assert_eq!(scene.due(wall, woken), now(scene.job, Loss::TimedOut));
+    assert_eq!(scene.due(wall, woken), due_now(scene.job, Loss::TimedOut));
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn after_a_standstill_every_silence_starts_at_zero() {
     assert!(scene.presence.notice_standstill(instant).is_some());
     assert_eq!(scene.due(woken, woken), nothing_for(RUNNER_SILENCE));
     let end = woken + RUNNER_SILENCE;
-    assert_eq!(scene.due(end, end), now(scene.job, Loss::RunnerLost));
+    assert_eq!(scene.due(end, end), due_now(scene.job, Loss::RunnerLost));
 }
 
 #[tokio::test]
@@ -153,7 +153,10 @@ async fn the_jobs_of_a_removed_runner_are_lost_at_once() {
     let mut scene = Scene::running("plain");
     let runner = scene.runner;
     scene.lab.decide(RemoveRunner { runner }).unwrap();
-    assert_eq!(scene.due(SECOND, SECOND), now(scene.job, Loss::RunnerLost));
+    assert_eq!(
+        scene.due(SECOND, SECOND),
+        due_now(scene.job, Loss::RunnerLost)
+    );
 }
 
 #[tokio::test]

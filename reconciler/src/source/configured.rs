@@ -23,7 +23,7 @@ pub struct SourceConfig {
     pub interval: Duration,
 }
 
-/// Records the configured sources. Sources that are no longer configured are released, and their workflows are retired
+/// Records the configured sources. Sources that are no longer configured are dropped, and their workflows are retired
 /// until the source is configured again.
 pub(crate) async fn configure(state: &State, sources: &[SourceConfig]) -> Result<(), SubmitError> {
     for source in sources {
@@ -61,7 +61,7 @@ pub(super) async fn configure_one(state: &State, config: &SourceConfig) -> Resul
         folder: config.folder.clone(),
         interval_seconds: config.interval.as_secs(),
     };
-    let is_known = state.read(|world| {
+    let is_up_to_date = state.read(|world| {
         world.source(&command.name).is_some_and(|source| {
             source.configured
                 && source.url == command.url
@@ -70,7 +70,7 @@ pub(super) async fn configure_one(state: &State, config: &SourceConfig) -> Resul
                 && source.interval_seconds == command.interval_seconds
         })
     });
-    if is_known {
+    if is_up_to_date {
         Ok(())
     } else {
         state.submit(command).await

@@ -75,7 +75,7 @@ impl Check<'_> {
                 Role::Folder => taken.push(entry),
                 Role::Store => {}
                 Role::Leftover => {
-                    self.find(Code::Leftover, path, "a write of this file never ended")
+                    self.find(Code::Leftover, path, "left over from an interrupted write")
                 }
                 Role::Foreign => self.find(
                     Code::UnknownFile,
@@ -101,7 +101,7 @@ impl Check<'_> {
     }
 
     pub(crate) fn unknown(&mut self, path: &str) {
-        self.find(Code::UnknownFile, path, "no part of a state has this place");
+        self.find(Code::UnknownFile, path, "nothing of a state belongs here");
     }
 
     pub(crate) fn unreadable(&mut self, path: &str, error: &dyn std::error::Error) {
@@ -139,7 +139,7 @@ impl Check<'_> {
             key.is_ok_and(|key| RecordPlace::parse(&key) == Some(RecordPlace::Blob))
         };
         if details.form == Form::File && details.links > 1 && !is_shared() {
-            self.find(Code::Links, path, format!("it has {} names", details.links));
+            self.find(Code::Links, path, format!("{} hard links", details.links));
         }
     }
 

@@ -1,5 +1,5 @@
 //! Searches a log for a text. The whole log is read, so the count is exact. Only lines with a hit are examined, and
-//! mostly only shown lines are decoded.
+//! usually only the returned lines are decoded.
 //!
 //! A line is JSON, and the search uses the JSON form of the text. A hit may be outside the text of its record, or
 //! within an escape, so each hit is confirmed.
@@ -28,7 +28,7 @@ pub struct LogSearch {
     pub text: String,
     /// Ignores the case of ASCII letters.
     pub ignores_case: bool,
-    /// Other records do not match.
+    /// Records that the filter rejects do not match.
     pub filter: LogFilter,
     /// Matches before this record are counted but not shown.
     pub from: u64,
@@ -107,7 +107,7 @@ struct Search<'a> {
     wanted: &'a LogSearch,
     /// The text without escapes.
     plain: Needle,
-    /// The text in its JSON form. Escapes have no upper-case letters, so lower case applies to it as to the text.
+    /// The text in its JSON form. Escapes have no upper-case letters, so lower case does not change them.
     escaped: Needle,
     /// A buffer for lines in lower case, used if the search ignores case.
     folded: Vec<u8>,
@@ -221,14 +221,14 @@ impl Frame {
 
     /// The number of a line with this frame, and the position of its text.
     fn text_of(&self, line: &[u8]) -> Option<(u64, std::ops::Range<usize>)> {
-        let behind = line.strip_prefix(LINE_BEGIN)?;
-        let digits = behind.iter().take_while(|byte| byte.is_ascii_digit());
+        let rest = line.strip_prefix(LINE_BEGIN)?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
         let digits = digits.count();
-        if digits > 1 && behind.first() == Some(&b'0') {
+        if digits > 1 && rest.first() == Some(&b'0') {
             return None;
         }
-        let n = str::from_utf8(&behind[..digits]).ok()?.parse().ok()?;
-        let text = behind[digits..].strip_prefix(&*self.json);
+        let n = str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+        let text = rest[digits..].strip_prefix(&*self.json);
         let text = text.filter(|_| !self.json.is_empty())?;
         let length = text.strip_suffix(LINE_END)?.len();
         let begin = line.len() - text.len();
@@ -236,7 +236,7 @@ impl Frame {
     }
 }
 
-/// Whether a text has no JSON escapes and is valid.
+/// True if the text is valid UTF-8 and has no JSON escapes.
 fn is_plain(text: &[u8]) -> bool {
     let is_plain = |plain, byte: &u8| plain & (*byte >= b' ') & !matches!(byte, b'"' | b'\\');
     text.iter().fold(true, is_plain) && str::from_utf8(text).is_ok()

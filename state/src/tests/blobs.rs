@@ -237,7 +237,7 @@ async fn lists_are_in_the_same_order_for_every_page_size() {
 #[tokio::test]
 async fn the_longest_allowed_path_can_be_stored() {
     let (_folder, opened, _) = Folder::prepared().await;
-    // Each of these characters takes three letters on disk, and each name is short enough to stay whole.
+    // Each `!` takes three characters on disk, and each of these names is too short to be split.
     let widest = vec!["!".repeat(31); 32].join("/");
     let longest = "ä".repeat(512);
     for text in [&widest, &longest] {
@@ -250,7 +250,7 @@ async fn the_longest_allowed_path_can_be_stored() {
 }
 
 #[tokio::test]
-async fn the_reason_why_a_path_cannot_get_a_blob_is_named() {
+async fn a_refusal_names_what_is_in_the_way_of_a_blob() {
     let (_folder, opened, _) = Folder::prepared().await;
     opened.store_blob("a/b/c", "x").await;
     opened.store_blob("d", "x").await;

@@ -1,4 +1,4 @@
-//! The content of files after the journal has been redone.
+//! The content of files after the journal is replayed.
 
 use bytes::Bytes;
 

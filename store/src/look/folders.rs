@@ -1,4 +1,4 @@
-//! The content of folders after the journal has been redone, including files that do not belong to the store.
+//! The content of folders after the journal is replayed, including files that do not belong to the store.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ const STEPS: [i64; 8] = [
     7 * DAY,
 ];
 const DAY: i64 = 24 * HOUR;
-/// With more ticks, the labels would touch.
+/// The labels of more ticks would touch.
 const MOST_TICKS: i64 = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Window {
         STEPS.into_iter().find(fits).unwrap_or(whole_days)
     }
 
-    /// The ticks, at whole hours or midnights of the offset.
+    /// The ticks, at whole hours or at midnight in the local time of `offset`.
     pub(super) fn ticks(self, offset: FixedOffset) -> Vec<Tick> {
         let step = self.step();
         let shift = i64::from(offset.local_minus_utc()) * 1_000;
@@ -88,7 +88,7 @@ pub(super) struct Tick {
     /// From the start of the window, in milliseconds.
     pub(super) distance: i64,
     pub(super) label: String,
-    /// The time, if the label is one. A script then shows it in the time zone of the browser.
+    /// The time, if the label is a time of day and not a date. A script then shows it in the time zone of the browser.
     pub(super) clock: Option<DateTime<Utc>>,
 }
 
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_whole_hours_of_an_offset_with_half_an_hour() {
+    fn ticks_are_at_whole_local_hours_with_a_half_hour_offset() {
         let window = Window::before(at("2025-11-24T14:00:00Z"), TimeDelta::hours(4));
         let expected = ["16:00", "17:00", "18:00", "19:00"];
         assert_eq!(labels(window, 19_800)[..], expected);

@@ -7,7 +7,7 @@ use state::State;
 use super::*;
 use crate::testing::activate;
 
-/// An earlier release accepted this text as the workflow of [`text`].
+/// A workflow that an earlier release accepted. It is stored in place of [`text`].
 const REFUSED: &str = "scans: { probe: { was_allowed: true } }\n";
 
 fn last_good(state: &State) -> Option<RevisionRef> {
@@ -19,7 +19,7 @@ fn last_good(state: &State) -> Option<RevisionRef> {
 }
 
 #[tokio::test]
-async fn the_daemon_starts_without_the_revision_reports_it_and_keeps_its_jobs() {
+async fn a_revision_that_this_release_refuses_is_reported_and_keeps_its_jobs() {
     let scene = Scene::new();
     scene.push(&[("workflows/b.yaml", &text("1"))]);
     let daemon = scene.open_and_poll(0).await;

@@ -3,7 +3,7 @@ use crate::position::Span;
 use crate::report::Report;
 use crate::yaml::{Content, Entry, Node, build};
 
-/// The value of the first key, at its place in the file.
+/// Calls `look` with the value of the first key.
 fn first_value(text: &str, look: impl FnOnce(&Node)) {
     let mut report = Report::new("file.yaml", text);
     let root = build(text, &mut report).unwrap();
@@ -13,7 +13,7 @@ fn first_value(text: &str, look: impl FnOnce(&Node)) {
     }
 }
 
-/// Asserts that each word and each character of the value is found at its place in the file.
+/// Asserts that each letter and digit of the value is found at its place in the file.
 fn check(text: &str) {
     first_value(text, |node| {
         let Content::Scalar(scalar) = &node.content else {
@@ -21,10 +21,10 @@ fn check(text: &str) {
         };
         let places = Places::of(node, text);
         assert!(!places.runs.is_empty(), "{text:?} has no places");
-        let mut word = 0;
+        let mut letters = 0;
         for (at, character) in scalar.text.char_indices() {
-            let is_word = character.is_alphanumeric();
-            if is_word {
+            let is_letter = character.is_alphanumeric();
+            if is_letter {
                 let span = places.locate(at..at + character.len_utf8());
                 let written = text.get(span.start..span.end).unwrap();
                 let is_escape = written.starts_with('\\');
@@ -33,10 +33,10 @@ fn check(text: &str) {
                     "{text:?}: {character} of {:?} is found at {written:?}",
                     scalar.text
                 );
-                word += 1;
+                letters += 1;
             }
         }
-        assert!(word > 0, "{text:?} has no word");
+        assert!(letters > 0, "{text:?} has no letters");
     });
 }
 

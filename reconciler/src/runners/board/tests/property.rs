@@ -12,7 +12,7 @@ use super::*;
 const STEPS: usize = 400;
 const SEEDS: u64 = 60;
 
-/// The real state of a runner.
+/// What the simulated runner itself knows. The board may differ.
 struct Simulated {
     id: RunnerId,
     capacity: u32,

@@ -1,5 +1,5 @@
-//! Checks that a scan has processed exactly the result that its last claimed successful job read, and that no result is
-//! lost.
+//! Checks that a scan has processed exactly the result that its newest successful job (the one claimed last) read, and
+//! that no result is lost.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl Oracle {
         processed.max_by_key(|processed| processed.claimed)
     }
 
-    /// A head has the success that its scan has processed, even after a crash.
+    /// The head of a scan names the successful job that the scan has processed, even after a crash.
     pub(super) fn check_processed(&self, head: &ScanHead) {
         let (reader, read) = reader_and_read();
         let expected = (head.key() == reader)

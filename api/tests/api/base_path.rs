@@ -194,7 +194,7 @@ async fn names_are_plain_in_addresses_and_former_ones_lead_to_them() {
     }
     // A form is not sent to a second address.
     let form = browser.call(Method::POST, "/workflows/main%2Fpipeline/suspend");
-    assert_eq!(browser.send(form).await.status, 404);
+    assert_eq!(browser.send(form).await.status, 405);
     let stays = "/v0/workflows/main%2Fpipeline/scans/build";
     assert_eq!(service.get(stays).await.expect(200)["name"], json!("build"));
 }

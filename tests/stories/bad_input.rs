@@ -74,18 +74,14 @@ fn wrong_dispatches_are_refused_with_hints() {
 #[test]
 fn a_wrong_token_and_an_unreachable_daemon_give_clear_errors() {
     let world = World::with_workflow("hello.yaml", HELLO);
-    for (token, code) in [
-        ("evs_wrong", 8),
-        ("", 2),
-        ("0198c5f2-7c1e-4000-8000-000000000000", 8),
-    ] {
+    for token in ["evs_wrong", "", "0198c5f2-7c1e-4000-8000-000000000000"] {
         let output = world
             .command("everscan")
             .args(["job", "list"])
             .env("SERVICE_TOKEN", token)
             .output()
             .unwrap();
-        assert_message(&output, code, &["token"]);
+        assert_message(&output, 8, &["token"]);
     }
     let nowhere = world
         .command("everscan")

@@ -117,7 +117,7 @@ fn exit_codes_tell_a_missing_thing_from_a_refusal_and_from_no_answer() {
         (500, "of_a_newer_daemon", 9),
     ] {
         let server = Server::start([Reply::problem(status, code, "no", None)]);
-        let output = run_at(&server.url, "blob download --src a --dst /dev/null/a");
+        let output = run_at(&server.url, "blob download --src a --dst /no/such/a");
         assert_eq!(output.code, exit, "{status} {code}: {}", output.stderr);
     }
     for (status, exit) in [(401, 8), (404, 1), (500, 9)] {

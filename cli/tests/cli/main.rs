@@ -17,6 +17,7 @@ mod language;
 mod lines;
 mod listings;
 mod news;
+mod outputs;
 mod reads;
 mod removal;
 mod retries;

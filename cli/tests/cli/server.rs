@@ -26,6 +26,13 @@ impl Reply {
         }
     }
 
+    /// A stored content, with its digest.
+    pub(crate) fn content(body: impl Into<Vec<u8>>) -> Self {
+        let body = body.into();
+        let tag = format!("\"{}\"", workflow::sha256(&body));
+        Self::bytes(body).header("etag", &tag)
+    }
+
     pub(crate) fn json(value: &impl Serialize) -> Self {
         Self::bytes(serde_json::to_vec(value).unwrap())
     }

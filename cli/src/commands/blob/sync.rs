@@ -11,6 +11,7 @@ use super::transfer::{Options, digest, download, upload};
 use super::{Blobs, Place, folder};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::receiving::Target;
 use crate::session::Session;
 
 /// The prefix of a folder of blobs.
@@ -144,7 +145,7 @@ impl Pass<'_, '_> {
                 let parent = file.parent().unwrap_or(to);
                 std::fs::create_dir_all(parent).map_err(Error::writing(parent))?;
                 let path = super::path(&blob.path)?;
-                download(&self.blobs, &path, &file, self.session).await?;
+                download(&self.blobs, &path, &Target::File(file), self.session).await?;
             }
         }
         let delete = self.delete;

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits::HASHED_PIECE;
 use crate::reading::is_stdin;
-use crate::receiving::{receive, temporary_file_for};
+use crate::receiving::{Target, receive};
 use crate::session::Session;
 use crate::table::bytes;
 use crate::terminal::Terminal;
@@ -168,8 +168,9 @@ impl Download {
             Some(to) => to,
             None => PathBuf::from(file_name(&from)?),
         };
+        let to = Target::named(&to)?;
         let size = download(&blobs, &from, &to, session).await?;
-        let message = format!("{} ({})", to.display(), bytes(size));
+        let message = format!("{} ({})", to.path().display(), bytes(size));
         session.report(&message);
         Ok(Exit::Succeeded)
     }
@@ -190,16 +191,16 @@ pub(super) fn file_name(path: &BlobPath) -> Result<&str, Error> {
 pub(super) async fn download(
     blobs: &Blobs,
     from: &BlobPath,
-    to: &Path,
+    to: &Target,
     session: &mut Session<'_>,
 ) -> Result<u64, Error> {
-    let failed = Error::writing(to);
+    let failed = Error::writing(to.path());
     let fetched = blobs.client.download_blob(blobs.project(), from.names());
     let mut fetched = fetched.await?;
-    let mut file = temporary_file_for(to)?;
+    let mut file = to.temporary_file()?;
     let write = |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(failed);
     let size = receive(session, &mut fetched, &from.to_string(), write).await?;
-    file.persist(to).map_err(|error| failed(error.error))?;
+    to.persist(file)?;
     Ok(size)
 }
 

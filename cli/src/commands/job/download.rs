@@ -12,12 +12,12 @@ use wire::Artifact;
 use zip::result::ZipResult;
 use zip::{ZipArchive, ZipWriter};
 
-use super::artifact::download::{Destination, fetch, persist};
+use super::artifact::download::{Destination, fetch};
 use super::artifact::lines::fetch_file;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits::HASHED_PIECE;
-use crate::receiving::temporary_file_for;
+use crate::receiving::Target;
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::table::bytes;
@@ -80,13 +80,13 @@ async fn fetch_all(
     artifacts: &[Artifact],
     destination: Destination,
 ) -> Result<Exit, Error> {
-    let temporary = std::env::temp_dir().join("all.zip");
-    let path = match &destination {
-        Destination::Stdout => temporary.as_path(),
-        Destination::File(path) => path,
+    let temporary = Target::File(std::env::temp_dir().join("all.zip"));
+    let target = match &destination {
+        Destination::Stdout => &temporary,
+        Destination::File(target) => target,
     };
-    let failed = Error::writing(path);
-    let mut file = temporary_file_for(path)?;
+    let failed = Error::writing(target.path());
+    let mut file = target.temporary_file()?;
     let mut all = ZipWriter::new(file.as_file_mut());
     let names: BTreeSet<&str> = artifacts.iter().map(|it| it.name.as_str()).collect();
     let mut count = 0;
@@ -115,12 +115,12 @@ async fn fetch_all(
     match &destination {
         Destination::Stdout => {
             zip.rewind().map_err(failed)?;
-            print(zip, session, path)?;
+            print(zip, session, target.path())?;
         }
-        Destination::File(path) => {
-            persist(file, path)?;
+        Destination::File(target) => {
+            target.persist(file)?;
             let s = if count == 1 { "" } else { "s" };
-            let (path, size) = (path.display(), bytes(size));
+            let (path, size) = (target.path().display(), bytes(size));
             session.report(&format!("{path} ({count} artifact{s}, {size})"));
         }
     }

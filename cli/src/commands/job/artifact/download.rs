@@ -13,7 +13,7 @@ use super::ArtifactOption;
 use super::unpack::{Unpacked, make_folder, most_bytes, unpack};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::receiving::{receive, temporary_file_for};
+use crate::receiving::{Target, receive};
 use crate::selected_job::SelectedJob;
 use crate::session::Session;
 use crate::table::bytes;
@@ -59,8 +59,8 @@ impl Download {
         let (client, id) = session.client_and_job(&self.job).await?;
         let mut transfer = client.download_artifact(id, artifact).await?;
         make_folder(&folder).map_err(Error::writing(&folder))?;
-        let path = folder.join(artifact);
-        let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
+        let target = Target::File(folder.join(artifact));
+        let (file, size) = arrive(session, &mut transfer, artifact, &target).await?;
         let limit = self.max_size.unwrap_or_else(|| most_bytes(size));
         let Unpacked { files, left_out } = unpack(file.as_file(), artifact, &folder, limit)?;
         let s = if files == 1 { "" } else { "s" };
@@ -81,7 +81,7 @@ impl Download {
 /// Where a zip file goes.
 pub(crate) enum Destination {
     Stdout,
-    File(PathBuf),
+    File(Target),
 }
 
 impl Destination {
@@ -105,7 +105,7 @@ impl Destination {
             Some(path) => path,
             None => PathBuf::from(file_name(name)?),
         };
-        Ok(Self::File(path))
+        Target::named(&path).map(Self::File)
     }
 }
 
@@ -123,34 +123,28 @@ pub(crate) async fn fetch(
             let write = |terminal: &mut Terminal, piece: &[u8]| terminal.bytes(piece);
             receive(session, &mut transfer, artifact, write).await?;
         }
-        Destination::File(path) => {
-            let (file, size) = arrive(session, &mut transfer, artifact, &path).await?;
-            persist(file, &path)?;
-            let message = format!("{} ({})", path.display(), bytes(size));
+        Destination::File(target) => {
+            let (file, size) = arrive(session, &mut transfer, artifact, &target).await?;
+            target.persist(file)?;
+            let message = format!("{} ({})", target.path().display(), bytes(size));
             session.report(&message);
         }
     }
     Ok(Exit::Succeeded)
 }
 
-/// Receives the whole artifact into a temporary file beside `path`.
+/// Receives the whole artifact into a temporary file.
 async fn arrive(
     session: &mut Session<'_>,
     transfer: &mut Transfer,
     artifact: &str,
-    path: &Path,
+    target: &Target,
 ) -> Result<(NamedTempFile, u64), Error> {
-    let mut file = temporary_file_for(path)?;
-    let write =
-        |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(Error::writing(path));
+    let mut file = target.temporary_file()?;
+    let failed = Error::writing(target.path());
+    let write = |_: &mut Terminal, piece: &[u8]| file.write_all(piece).map_err(failed);
     let size = receive(session, transfer, artifact, write).await?;
     Ok((file, size))
-}
-
-pub(crate) fn persist(file: NamedTempFile, path: &Path) -> Result<(), Error> {
-    let failed = Error::writing(path);
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
 }
 
 /// The default file name. The typed name must not contain a folder.

@@ -113,9 +113,9 @@ impl From<&client::Error> for Exit {
         use client::Error as E;
         match error {
             E::BaseUrl { .. } | E::Name { .. } => Self::Usage,
-            E::CaFile { .. } | E::Connector { .. } | E::Unsendable { .. } | E::Protocol { .. } => {
-                Self::Failed
-            }
+            E::CaFile { .. } | E::Connector { .. } | E::Unsendable { .. } => Self::Failed,
+            // Something else may have answered.
+            E::Protocol { .. } => Self::NoAnswer,
             E::Unreachable { .. } | E::Interrupted { .. } | E::TimedOut { .. } => Self::NoAnswer,
             E::Refused {
                 status, problem, ..

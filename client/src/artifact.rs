@@ -68,14 +68,22 @@ impl Client {
     /// An artifact that has expired or was removed is refused with [`wire::ErrorCode::Gone`].
     pub async fn download_artifact(&self, job: Uuid, artifact: &str) -> Result<Download, Error> {
         let route = job_route(job).then("artifacts").name(artifact)?;
-        let answer = self.get(&route).open().await?;
-        Ok(Download { answer })
+        Download::with_digest(self.get(&route).open().await?)
     }
 }
 
 impl Download {
     pub(crate) fn of(answer: Answer) -> Self {
         Self { answer }
+    }
+
+    /// A download with the digest that the daemon sends. A page of a proxy has none, and is an error.
+    pub(crate) fn with_digest(answer: Answer) -> Result<Self, Error> {
+        let download = Self::of(answer);
+        match download.sha256() {
+            Some(_) => Ok(download),
+            None => Err(download.answer.foreign()),
+        }
     }
 
     pub fn size(&self) -> Option<u64> {

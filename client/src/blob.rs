@@ -85,8 +85,7 @@ impl Client {
         project: Option<&str>,
         path: &[String],
     ) -> Result<Download, Error> {
-        let answer = self.get(&blob_route(project, path)?).open().await?;
-        Ok(Download::of(answer))
+        Download::with_digest(self.get(&blob_route(project, path)?).open().await?)
     }
 
     pub async fn upload_blob(

@@ -5,9 +5,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::future::BoxFuture;
 use http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, RETRY_AFTER, SERVER,
+    USER_AGENT,
 };
-use http::{HeaderMap, Method, Request, Uri, response};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use serde::Serialize;
@@ -141,29 +142,34 @@ impl Call<'_> {
     pub(crate) async fn answer_with_headers<T: DeserializeOwned>(
         self,
     ) -> Result<(HeaderMap, T), Error> {
-        let (headers, body) = self.send().await?;
-        Ok((headers, self.parse(&body)?))
+        let (head, body) = self.send().await?;
+        let answer = self.parse(&head, &body)?;
+        Ok((head.headers, answer))
     }
 
-    fn parse<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Error> {
-        serde_json::from_slice(body).map_err(|error| Error::Protocol {
-            operation: self.operation.clone(),
-            reason: error.to_string(),
+    fn parse<T: DeserializeOwned>(&self, head: &response::Parts, body: &[u8]) -> Result<T, Error> {
+        serde_json::from_slice(body).map_err(|error| match head.headers.get(CONTENT_TYPE) {
+            Some(kind) if kind != JSON => foreign(&self.operation, head),
+            Some(_) | None => Error::Protocol {
+                operation: self.operation.clone(),
+                reason: error.to_string(),
+            },
         })
     }
 
-    /// Sends the request and ignores the answer's body.
+    /// Sends the request to a route that answers without a body. A page of a proxy is an error.
     pub(crate) async fn done(self) -> Result<(), Error> {
-        self.send().await.map(drop)
+        match self.send().await? {
+            (head, _) if head.status == StatusCode::NO_CONTENT => Ok(()),
+            (head, _) => Err(foreign(&self.operation, &head)),
+        }
     }
 
-    async fn send(&self) -> Result<(HeaderMap, Bytes), Error> {
+    async fn send(&self) -> Result<(response::Parts, Bytes), Error> {
         let mut repetition = Repetition::new(self.patience);
         loop {
             let attempt = timeout(self.limit, async {
-                let answer = self.open_once(None).await?;
-                let headers = answer.head.headers.clone();
-                Ok((headers, answer.whole().await?))
+                self.open_once(None).await?.whole().await
             });
             match attempt.await.unwrap_or_else(|_| Err(self.timed_out())) {
                 Ok(answer) => return Ok(answer),
@@ -194,10 +200,11 @@ impl Call<'_> {
         self,
         body: RequestBody,
     ) -> Result<T, Error> {
-        self.parse(&self.stream(body).await?)
+        let (head, body) = self.stream(body).await?;
+        self.parse(&head, &body)
     }
 
-    async fn stream(&self, body: RequestBody) -> Result<Bytes, Error> {
+    async fn stream(&self, body: RequestBody) -> Result<(response::Parts, Bytes), Error> {
         let attempt = timeout(self.limit, async {
             self.open_once(Some(body)).await?.whole().await
         });
@@ -276,6 +283,10 @@ impl Answer {
         &self.operation
     }
 
+    pub(crate) fn foreign(&self) -> Error {
+        foreign(&self.operation, &self.head)
+    }
+
     /// The next piece of the body; `None` at its regular end.
     pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, Error> {
         while let Some(frame) = self.body.frame().await {
@@ -288,7 +299,7 @@ impl Answer {
         Ok(None)
     }
 
-    async fn whole(mut self) -> Result<Bytes, Error> {
+    async fn whole(mut self) -> Result<(response::Parts, Bytes), Error> {
         let mut body = BytesMut::new();
         while let Some(piece) = self.piece().await? {
             if body.len() + piece.len() > limits::ANSWER_BYTES {
@@ -299,7 +310,7 @@ impl Answer {
             }
             body.extend_from_slice(&piece);
         }
-        Ok(body.freeze())
+        Ok((self.head, body.freeze()))
     }
 
     /// Reads the reason of a refusal. The answer may come from a proxy instead of the daemon.
@@ -312,7 +323,7 @@ impl Answer {
             .and_then(|value| value.to_str().ok()?.parse().ok())
             .map(Duration::from_secs);
         let problem = match self.whole().await {
-            Ok(body) => serde_json::from_slice::<Problem>(&body).ok(),
+            Ok((_, body)) => serde_json::from_slice::<Problem>(&body).ok(),
             Err(_) => None,
         };
         let problem = problem.unwrap_or_else(|| Problem {
@@ -336,5 +347,19 @@ impl Answer {
             retry_after,
             problem: Box::new(problem),
         }
+    }
+}
+
+/// The error for an answer that `everscand` does not give, such as a page of a proxy or the sign-in page of a network.
+fn foreign(operation: &Operation, head: &response::Parts) -> Error {
+    let shown = |name| head.headers.get(name).and_then(|it| it.to_str().ok());
+    let kind = shown(CONTENT_TYPE).unwrap_or("no content type");
+    let server = shown(SERVER).map_or(String::new(), |it| format!(", server {it}"));
+    Error::Protocol {
+        operation: operation.clone(),
+        reason: format!(
+            "it is not from everscand: status {}, {kind}{server}",
+            head.status.as_u16()
+        ),
     }
 }

@@ -196,9 +196,9 @@ impl Error {
                 Some("the request may have been carried out; look before repeating it")
             }
             Self::Refused { problem, .. } => problem.hint.as_deref(),
-            Self::Protocol { .. } => {
-                Some("is SERVICE_URL the address of everscand, and is this client as new as it?")
-            }
+            Self::Protocol { .. } => Some(
+                "did everscand answer, or something in front of it? if it did, is this client as new as it?",
+            ),
             Self::Name { .. } | Self::Unsendable { .. } => None,
         }
     }

@@ -8,7 +8,7 @@ use crate::{Client, Error};
 
 impl Client {
     pub async fn health(&self) -> Result<(), Error> {
-        self.get(&Route::outside("/healthz")).done().await
+        self.get(&Route::outside("/healthz")).open().await.map(drop)
     }
 
     pub async fn sources(&self) -> Result<Vec<Source>, Error> {

@@ -30,7 +30,7 @@ pub(crate) fn files(folder: &Path) -> Vec<String> {
 }
 
 fn hello() -> Reply {
-    Reply::bytes("hello").header("etag", &format!("\"{HELLO}\""))
+    Reply::content("hello")
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_file_takes_the_place_of_an_older_one() {
 #[test]
 fn without_a_name_the_file_has_the_name_of_the_artifact() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start([Reply::bytes("hello")]);
+    let server = Server::start([hello()]);
     let output = download(folder.path(), &server.url, "");
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert_eq!(files(folder.path()), ["report.zip"]);
@@ -144,7 +144,7 @@ fn unpacking_creates_the_files_and_removes_the_zip() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("list.txt"), "older and longer").unwrap();
     let entries = [("list.txt", "new"), ("logs/a.log", "a")];
-    let server = Server::start([Reply::bytes(zip(&entries)), Reply::bytes(zip(&entries))]);
+    let server = Server::start([Reply::content(zip(&entries)), Reply::content(zip(&entries))]);
     for (to, place) in [
         (".", folder.path().to_owned()),
         ("x/y", folder.path().join("x/y")),
@@ -170,7 +170,7 @@ fn a_backslash_or_colon_is_a_character_of_a_name() {
         ("loot/c:x", "three"),
         ("loot/end\\", "four"),
     ];
-    let server = Server::start([Reply::bytes(zip(&entries))]);
+    let server = Server::start([Reply::content(zip(&entries))]);
     let output = download(folder.path(), &server.url, "--unpack .");
     assert_eq!((output.code, output.stderr.as_str()), (0, ". (4 files)\n"));
     for (name, content) in entries {
@@ -192,7 +192,7 @@ fn an_entry_with_an_impossible_name_is_reported_and_the_rest_is_unpacked() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let zip = zip(&[("f::1", "first"), (name, "out"), ("last", "last")]);
-        let server = Server::start([Reply::bytes(zip)]);
+        let server = Server::start([Reply::content(zip)]);
         let output = download(folder.path(), &server.url, "--unpack in");
         let shown = name.replace('\0', "\u{fffd}");
         let left_out = format!("in (2 files)\nerror: {shown} is not unpacked: {reason}\n");
@@ -209,7 +209,7 @@ fn an_artifact_above_the_size_limit_leaves_no_files() {
     std::fs::write(folder.path().join("list.txt"), "older").unwrap();
     let zip = zip(&[("list.txt", "12345"), ("sub/more.txt", "67890")]);
     for (limit, code) in [(9, 1), (10, 0)] {
-        let server = Server::start([Reply::bytes(zip.clone())]);
+        let server = Server::start([Reply::content(zip.clone())]);
         let more = format!("--unpack . --max-size {limit}");
         let output = download(folder.path(), &server.url, &more);
         assert_eq!(output.code, code, "{}", output.stderr);
@@ -236,7 +236,7 @@ fn an_existing_path_stops_the_unpacking_without_changes() {
         std::fs::create_dir_all(folder.path().join(folder_name)).unwrap();
         std::fs::write(&path, "mine").unwrap();
         let before = files(folder.path());
-        let server = Server::start([Reply::bytes(zip)]);
+        let server = Server::start([Reply::content(zip)]);
         let output = download(folder.path(), &server.url, "--unpack .");
         assert_eq!(output.code, 1, "{}", output.stderr);
         assert_eq!(files(folder.path()), before);
@@ -252,7 +252,7 @@ fn a_zip_with_a_damaged_end_leaves_no_files() {
     // Damages the content of the entry; only its checksum shows the damage.
     let content = at + "second.txt".len();
     zip[content] ^= 1;
-    let server = Server::start([Reply::bytes(zip)]);
+    let server = Server::start([Reply::content(zip)]);
     let output = download(folder.path(), &server.url, "--unpack .");
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(

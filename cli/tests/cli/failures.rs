@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
+use crate::artifacts::files;
 use crate::everscan::{command, finished, run, run_at};
 use crate::fixtures::id;
 use crate::server::{Reply, Server};
+use crate::snapshot;
 
 #[test]
 fn without_an_address_the_hint_shows_the_flag() {
@@ -125,6 +127,50 @@ fn exit_codes_tell_a_missing_thing_from_a_refusal_and_from_no_answer() {
         let output = run_at(&server.url, &format!("job show {}", id(1)));
         assert_eq!(output.code, exit, "{status}: {}", output.stderr);
     }
+}
+
+/// A proxy, or the network of a hotel, answers everything with a page of its own.
+#[test]
+fn a_page_of_something_else_is_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine"), "mine").unwrap();
+    let page = || {
+        Reply::bytes("<html>sign in</html>")
+            .header("content-type", "text/html")
+            .header("server", "nginx")
+    };
+    let server = Server::answering(move |_| page());
+    let job = id(1);
+    for (case, line) in [
+        ("", "blob download --src a --dst mine".to_owned()),
+        ("", "blob cat a".to_owned()),
+        ("", format!("job artifact download {job} -a a -o mine")),
+        ("", format!("job artifact download {job} -a a --unpack .")),
+        ("", format!("job artifact delete -j {job} -a a")),
+        ("failures-page", format!("job delete {job}")),
+        ("", format!("blob unlink {job}")),
+        ("", "token revoke ci".to_owned()),
+        ("", "runner delete r".to_owned()),
+        ("", "var delete v --project p".to_owned()),
+        ("", "secret delete s --project p".to_owned()),
+        ("", format!("job show {job}")),
+        ("", "blob upload --src mine".to_owned()),
+    ] {
+        let mut command = command(&line);
+        command.current_dir(folder.path());
+        command.env("SERVICE_URL", &server.url);
+        let output = finished(command.output().unwrap());
+        assert_eq!((output.code, output.stdout.as_str()), (9, ""), "{line}");
+        let named = "it is not from everscand: status 200, text/html, server nginx";
+        assert!(output.stderr.contains(named), "{line}: {}", output.stderr);
+        if !case.is_empty() {
+            let shown = output.stderr.replace(&server.url, "URL");
+            snapshot::check_listing(case, &shown);
+        }
+    }
+    let mine = std::fs::read_to_string(folder.path().join("mine")).unwrap();
+    assert_eq!(mine, "mine");
+    assert_eq!(files(folder.path()), ["mine"]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn step(folder: &Path, server: &Server, line: &str, variables: &[(&str, &str)]) 
 }
 
 fn report() -> Reply {
-    Reply::bytes(zip(&[("report.txt", "all is well")]))
+    Reply::content(zip(&[("report.txt", "all is well")]))
 }
 
 /// A daemon with these artifacts of job 1. Their content is a file of their name, and a removed artifact is gone.
@@ -39,7 +39,7 @@ fn daemon(artifacts: Vec<Artifact>) -> Server {
             Some("expired") => {
                 Reply::problem(410, "gone", "the artifact `expired` has expired", None)
             }
-            Some(name) => Reply::bytes(zip(&[("list.txt", name), ("logs/a.log", "a")])),
+            Some(name) => Reply::content(zip(&[("list.txt", name), ("logs/a.log", "a")])),
         }
     })
 }
@@ -260,7 +260,7 @@ fn older_flags_are_taken_with_a_warning() {
 #[test]
 fn blobs_have_short_flags() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start([Reply::bytes("hello")]);
+    let server = Server::start([Reply::content("hello")]);
     let line = "blob download -s in/a.txt -d b.txt";
     let output = step(folder.path(), &server, line, &[]);
     assert_eq!(output.code, 0, "{}", output.stderr);

@@ -19,10 +19,10 @@ fn daemon(newer: Files<'_>, older: Files<'_>) -> Server {
                 "added": 0, "removed": 0, "changed": 0, "unchanged": 0, "files": [],
             }))
         } else if line == format!("GET /v0/jobs/{}/artifacts/hosts", id(1)) {
-            Reply::bytes(newer.clone())
+            Reply::content(newer.clone())
         } else {
             assert_eq!(line, format!("GET /v0/jobs/{}/artifacts/hosts", id(2)));
-            Reply::bytes(older.clone())
+            Reply::content(older.clone())
         }
     })
 }

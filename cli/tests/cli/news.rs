@@ -31,7 +31,7 @@ fn daemon(hosts: Value, newest: &str, processed: Reply) -> Server {
                 "context": { "project": "p", "workflow": "w", "revision": "r", "scans": { "hosts": hosts } },
             }))
         } else if line == artifact(3) {
-            Reply::bytes(newest.clone())
+            Reply::content(newest.clone())
         } else {
             assert_eq!(line, artifact(2));
             processed.clone()
@@ -40,7 +40,7 @@ fn daemon(hosts: Value, newest: &str, processed: Reply) -> Server {
 }
 
 fn older() -> Reply {
-    Reply::bytes(zip(&[("hosts.txt", "a\nb\n"), ("notes.txt", "a note\n")]))
+    Reply::content(zip(&[("hosts.txt", "a\nb\n"), ("notes.txt", "a note\n")]))
 }
 
 /// Runs the command in the environment of a step.

@@ -76,10 +76,9 @@ pub(crate) enum Error {
     TooMuchUnpacked { artifact: String, limit: u64 },
     #[error("the lines of {artifact} cannot be compared: {why}")]
     NotCompared { artifact: String, why: String },
-    #[error("job {job} has no artifacts to download")]
-    NoArtifacts { job: Uuid },
-    #[error("{artifact} has no file {file:?}")]
-    NoFile { artifact: String, file: String },
+    /// The daemon answered, and the thing is not there.
+    #[error("{what}")]
+    Missing { what: String, hint: String },
     /// No expression of the job's scan calls `has_news()`, so its context has no data about news.
     #[error(
         "no expression of the job's scan asks for news of the scan {scan}, so the job does not know what is new"
@@ -157,7 +156,7 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(error) => error.into(),
-            Self::NoArtifacts { .. } | Self::NoFile { .. } => Exit::Missing,
+            Self::Missing { .. } => Exit::Missing,
             Self::Usage { .. }
             | Self::Unreadable(_)
             | Self::EmptyToken { .. }
@@ -208,12 +207,7 @@ impl Error {
             Self::NotCompared { .. } => Some(
                 "download both with `everscan job artifact download`, and compare them with another program".to_owned(),
             ),
-            Self::NoArtifacts { job } => Some(format!(
-                "`everscan job show {job}` says how it ended, and what became of its artifacts"
-            )),
-            Self::NoFile { .. } => {
-                Some("`everscan job artifact files` lists what is in an artifact".to_owned())
-            }
+            Self::Missing { hint, .. } => Some(hint.clone()),
             Self::StrangeContext { .. } => {
                 Some("is this program as new as the daemon?".to_owned())
             }

@@ -83,10 +83,10 @@ struct Blobs {
 }
 
 impl Place {
-    fn blobs(self, session: &Session<'_>) -> Result<Blobs, Error> {
+    fn blobs(&self, session: &Session<'_>) -> Result<Blobs, Error> {
         Ok(Blobs {
             client: session.client()?,
-            project: self.project.named(),
+            project: self.project.clone().named(),
         })
     }
 }
@@ -141,6 +141,13 @@ fn destination(to: &str, name: &str) -> Result<Vec<String>, Error> {
         names.push(name.to_owned());
     }
     Ok(names)
+}
+
+fn no_folder(names: &[String]) -> Error {
+    Error::Missing {
+        what: format!("there are no blobs in {}", folder_prefix(names)),
+        hint: "`everscan blob ls` lists the folders".to_owned(),
+    }
 }
 
 fn counted(count: usize) -> String {

@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Secret,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ProjectOption {
     /// Project, by name or id; may be left out in a step, and while the daemon has only one
     #[arg(long, env = "SERVICE_PROJECT")]

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail by panic")]
 
 mod artifacts;
+mod blobs;
 mod everscan;
 mod failures;
 mod fixtures;

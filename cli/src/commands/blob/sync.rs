@@ -8,7 +8,7 @@ use model::blob_versions::is_version;
 use wire::Blob;
 
 use super::transfer::{Options, digest, download, upload};
-use super::{Blobs, Place, folder};
+use super::{Blobs, Place, folder, no_folder};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::receiving::Target;
@@ -120,6 +120,10 @@ impl Pass<'_, '_> {
 
     async fn down(&mut self, from: &[String], to: &Path) -> Result<(), Error> {
         let there = self.there(from).await?;
+        // A folder of blobs is there as long as it has blobs. With a mistyped name, all files here would be removed.
+        if there.is_empty() && !from.is_empty() {
+            return Err(no_folder(from));
+        }
         let mut files = match to.exists() {
             true => files(to)?,
             false => BTreeMap::new(),

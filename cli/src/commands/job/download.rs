@@ -58,7 +58,7 @@ impl Download {
             }
         }
         match artifacts.as_slice() {
-            [] => Err(Error::NoArtifacts { job }),
+            [] => Err(no_artifacts(job)),
             [only] => {
                 let destination = Destination::choose(self.output_file, &only.name, session)?;
                 fetch(session, &client, job, &only.name, destination).await
@@ -108,7 +108,7 @@ async fn fetch_all(
         count += 1;
     }
     if count == 0 {
-        return Err(Error::NoArtifacts { job });
+        return Err(no_artifacts(job));
     }
     let zip = all.finish().map_err(|error| failed(error.into()))?;
     let size = zip.stream_position().map_err(failed)?;
@@ -125,6 +125,15 @@ async fn fetch_all(
         }
     }
     Ok(Exit::Succeeded)
+}
+
+fn no_artifacts(job: Uuid) -> Error {
+    Error::Missing {
+        what: format!("job {job} has no artifacts to download"),
+        hint: format!(
+            "`everscan job show {job}` says how it ended, and what became of its artifacts"
+        ),
+    }
 }
 
 fn print(zip: &mut File, session: &mut Session<'_>, path: &Path) -> Result<(), Error> {

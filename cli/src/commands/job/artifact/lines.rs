@@ -73,9 +73,9 @@ pub(super) fn print_new(
         Some(name) => {
             let known = |fetched: &Fetched| fetched.files.contains_key(name);
             if !known(&newer) && !older.as_ref().is_some_and(known) {
-                return Err(Error::NoFile {
-                    artifact: newer.name,
-                    file: name.to_owned(),
+                return Err(Error::Missing {
+                    what: format!("{} has no file {name:?}", newer.name),
+                    hint: "`everscan job artifact files` lists what is in an artifact".to_owned(),
                 });
             }
             vec![name.to_owned()]

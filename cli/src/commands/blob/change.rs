@@ -4,7 +4,7 @@ use clap::Args;
 use model::BlobPath;
 use wire::{CopyBlob, MoveBlob};
 
-use super::{Blobs, Place, counted, destination, folder, is_missing, path};
+use super::{Blobs, Place, counted, destination, folder, is_missing, no_folder, path};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -148,46 +148,56 @@ impl Remove {
             });
         }
         let blobs = self.place.blobs(session)?;
-        let mut found = Vec::new();
+        let mut missing = None;
         if !names.is_empty() && !self.path.ends_with('/') {
-            match blobs.one(&names).await {
-                Ok(blob) => found.push(blob),
-                Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(error.into()),
+            // One blob is removed without a look at the list, which needs another right.
+            match self.remove(&blobs, &names, session).await? {
+                None => return Ok(self.report(1, session)),
+                missed => missing = missed,
             }
         }
-        if found.is_empty() {
-            found = blobs.inside(&names).await?;
-            if !found.is_empty() && !self.recursive {
-                return Err(is_folder(&path(self.path.trim_end_matches('/'))?));
-            }
-        }
-        if found.is_empty() && !names.is_empty() {
-            // The daemon's error best describes a missing blob.
-            blobs.client.delete_blob(blobs.project(), &names).await?;
+        let found = match (blobs.inside(&names).await, missing) {
+            (Ok(found), _) if names.is_empty() || !found.is_empty() => found,
+            (Err(error), missing) if self.recursive || missing.is_none() => return Err(error),
+            (_, Some(missing)) => return Err(missing.into()),
+            (_, None) => return Err(no_folder(&names)),
+        };
+        if !self.recursive {
+            return Err(is_folder(&path(self.path.trim_end_matches('/'))?));
         }
         for blob in &found {
-            if self.dry_run {
-                session
-                    .terminal
-                    .line(&crate::untrusted::clean(&blob.path))?;
-                continue;
-            }
+            // Somebody else may have removed it meanwhile.
             let names = path(&blob.path)?;
-            match blobs
-                .client
-                .delete_blob(blobs.project(), names.names())
-                .await
-            {
-                Ok(()) => {}
-                // Somebody else has removed it meanwhile.
-                Err(error) if is_missing(&error) && found.len() > 1 => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.remove(&blobs, names.names(), session).await?;
         }
-        let are = if self.dry_run { "would be" } else { "" };
-        let message = format!("{} {are} removed", counted(found.len()));
-        session.report(&message.replace("  ", " "));
-        Ok(Exit::Succeeded)
+        Ok(self.report(found.len(), session))
+    }
+
+    /// Removes a blob, or only prints its path. Returns the daemon's error for a missing blob.
+    async fn remove(
+        &self,
+        blobs: &Blobs,
+        names: &[String],
+        session: &mut Session<'_>,
+    ) -> Result<Option<client::Error>, Error> {
+        let removed = match self.dry_run {
+            true => blobs.one(names).await.map(drop),
+            false => blobs.client.delete_blob(blobs.project(), names).await,
+        };
+        match removed {
+            Ok(()) if self.dry_run => {
+                let path = crate::untrusted::clean(&model::blob::joined(names));
+                session.terminal.line(&path).map(|()| None)
+            }
+            Ok(()) => Ok(None),
+            Err(error) if is_missing(&error) => Ok(Some(error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn report(&self, count: usize, session: &mut Session<'_>) -> Exit {
+        let would_be = if self.dry_run { "would be " } else { "" };
+        session.report(&format!("{} {would_be}removed", counted(count)));
+        Exit::Succeeded
     }
 }

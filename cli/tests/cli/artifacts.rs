@@ -1,11 +1,13 @@
 //! Downloads: the file appears complete and verified, or not at all.
 
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crate::everscan::{Run, command, finished};
 use crate::fixtures::id;
 use crate::server::{Reply, Server};
+use crate::snapshot;
 
 /// SHA-256 of `hello`.
 const HELLO: &str = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
@@ -227,21 +229,39 @@ fn an_artifact_above_the_size_limit_leaves_no_files() {
 }
 
 #[test]
-fn an_existing_path_stops_the_unpacking_without_changes() {
-    for (file, folder_name) in [("sub", "first.txt"), ("first.txt/a", "other")] {
-        let folder = tempfile::tempdir().unwrap();
-        let zip = zip(&[("first.txt", "new"), ("sub/more.txt", "more")]);
-        let path = folder.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::create_dir_all(folder.path().join(folder_name)).unwrap();
-        std::fs::write(&path, "mine").unwrap();
-        let before = files(folder.path());
-        let server = Server::start([Reply::content(zip)]);
-        let output = download(folder.path(), &server.url, "--unpack .");
-        assert_eq!(output.code, 1, "{}", output.stderr);
-        assert_eq!(files(folder.path()), before);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
-    }
+fn what_is_in_the_way_is_named_and_the_rest_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir_all(path("in/folder/sub")).unwrap();
+    std::fs::create_dir(path("in/taken")).unwrap();
+    std::fs::create_dir(path("outside")).unwrap();
+    std::fs::write(path("in/file"), "mine").unwrap();
+    std::fs::write(path("outside/plan"), "mine").unwrap();
+    symlink("../outside", path("in/link")).unwrap();
+    symlink("../outside/plan", path("in/last")).unwrap();
+    let zip = zip(&[
+        ("first", "1"),
+        ("taken", "a file where a folder is"),
+        ("file/a", "a folder where a file is"),
+        ("link/plan", "out"),
+        ("link/deep/er", "out"),
+        ("folder/sub/x", "2"),
+        ("last", "3"),
+    ]);
+    let server = Server::start([Reply::content(zip)]);
+    let output = download(folder.path(), &server.url, "--unpack in");
+    assert_eq!(output.code, 1);
+    snapshot::check_listing("artifact-in-the-way", &output.stderr);
+    let mine = ["in/file", "outside/plan"].map(|name| std::fs::read(path(name)).unwrap());
+    assert_eq!(mine, [b"mine", b"mine"]);
+    assert_eq!(files(&path("outside")), ["plan"]);
+    assert_eq!(
+        files(&path("in")),
+        ["file", "first", "folder", "last", "link", "taken"]
+    );
+    assert_eq!(files(&path("in/folder/sub")), ["x"]);
+    // A link that has the name of a file is replaced, and not followed.
+    assert!(!path("in/last").is_symlink());
 }
 
 #[test]

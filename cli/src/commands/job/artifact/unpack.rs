@@ -1,5 +1,5 @@
-//! Unpacks a zip into a folder. No entry can be written outside of the folder: an entry with an impossible name is reported, and
-//! the rest is unpacked. The entries first go to a temporary folder inside it, and are moved after all of them are unpacked.
+//! Unpacks a zip into a folder. No entry can be written outside of the folder: an entry with an impossible name, or with something in
+//! its way, is reported, and the rest is unpacked. The entries first go to a temporary folder inside it, and are moved after all of them are unpacked.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
@@ -96,13 +96,20 @@ pub(super) fn unpack(
             })?;
         files.insert(name);
     }
-    for file in &files {
-        folders.extend(file.ancestors().skip(1).map(Path::to_owned));
+    let (mut count, names) = (0, [(folders, true), (files, false)]);
+    for (names, is_folder) in names {
+        for name in names {
+            match place(temporary.path(), folder, &name, is_folder) {
+                Ok(()) if is_folder => {}
+                Ok(()) => count += 1,
+                Err(reason) => left_out.push((name.display().to_string(), reason)),
+            }
+        }
     }
-    verify_no_clash(folder, &folders, &files)?;
-    move_all(temporary.path(), folder, &folders, &files)?;
-    let files = files.len();
-    Ok(Unpacked { files, left_out })
+    Ok(Unpacked {
+        files: count,
+        left_out,
+    })
 }
 
 /// The path of an entry, or why it has none in the folder. As on the runner's machine, backslashes and colons are ordinary
@@ -136,51 +143,37 @@ fn is_of_the_name(error: &io::Error) -> bool {
     )
 }
 
-/// Fails if a file exists where the zip has a folder, or the other way round. Otherwise moving would stop halfway.
-fn verify_no_clash(
-    to: &Path,
-    folders: &BTreeSet<PathBuf>,
-    files: &BTreeSet<PathBuf>,
-) -> Result<(), Error> {
-    for (names, is_folder) in [(folders, true), (files, false)] {
-        for path in names.iter().map(|name| to.join(name)) {
-            match fs::metadata(&path) {
-                Ok(there) if there.is_dir() != is_folder => {
-                    let kind = if is_folder {
-                        io::ErrorKind::NotADirectory
-                    } else {
-                        io::ErrorKind::IsADirectory
-                    };
-                    return Err(failed(&path, kind.into()));
-                }
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
-    Ok(())
-}
-
+/// Puts one entry into the folder, or says what is in its way. Links in the folder are not followed, because they may lead out of
+/// it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the files belong to the user, not to a state"
 )]
-fn move_all(
-    from: &Path,
-    to: &Path,
-    folders: &BTreeSet<PathBuf>,
-    files: &BTreeSet<PathBuf>,
-) -> Result<(), Error> {
-    for name in folders {
-        let path = to.join(name);
-        make_folder(&path).map_err(|source| failed(&path, source))?;
+fn place(from: &Path, to: &Path, name: &Path, is_folder: bool) -> Result<(), String> {
+    let parents = name.parent().filter(|_| !is_folder);
+    let parents = parents.unwrap_or(name).components();
+    let mut parent = PathBuf::new();
+    for part in parents {
+        parent.push(part);
+        let path = to.join(&parent);
+        let there = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_folder(&path).map_err(|error| error.to_string())
+            }
+            Err(error) => Err(error.to_string()),
+            Ok(found) if found.is_symlink() => Err("a link is in the way".to_owned()),
+            Ok(found) if !found.is_dir() => Err("a file is in the way".to_owned()),
+            Ok(_) => Ok(()),
+        };
+        there.map_err(|why| format!("{why}: {}", parent.display()))?;
     }
-    for name in files {
-        let path = to.join(name);
-        make_folder(path.parent().unwrap_or(to))
-            .and_then(|()| fs::rename(from.join(name), &path))
-            .map_err(|source| failed(&path, source))?;
+    if is_folder {
+        return Ok(());
     }
-    Ok(())
+    fs::rename(from.join(name), to.join(name)).map_err(|error| match error.kind() {
+        io::ErrorKind::IsADirectory => "a folder is in the way".to_owned(),
+        _ => error.to_string(),
+    })
 }
 
 fn failed(path: &Path, source: io::Error) -> Error {

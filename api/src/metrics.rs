@@ -249,7 +249,7 @@ impl Metrics {
         match &job.state {
             JobState::Scheduled => {
                 let is_new = running.insert(job.id, false).is_none();
-                if let (true, Reason::SlotDue { slot }) = (is_new, &job.reason) {
+                if let (true, Reason::SlotDue { slot, .. }) = (is_new, &job.reason) {
                     let late = seconds(job.created_at - *slot);
                     self.schedule_lateness_seconds.observe(late);
                 }

@@ -28,7 +28,7 @@ pub struct ArmedExpr {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArmedCron {
-    /// The five fields, as written.
+    /// The five fields, as written. Several schedules are separated by `; `.
     pub schedule: String,
     pub timezone: String,
     /// Only later slots are due.

@@ -27,9 +27,17 @@ pub enum Cause {
         last: Timestamp,
         /// Counted up to a limit.
         count: u64,
+        /// The schedule of a single slot, if the scan has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<String>,
     },
     /// The scan was resumed. The slot was due during the suspension, and has an earlier record.
-    Resumed { slot: Timestamp },
+    Resumed {
+        slot: Timestamp,
+        /// The schedule of the slot, if the scan has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<String>,
+    },
     /// A scan succeeded.
     Success {
         scan: String,

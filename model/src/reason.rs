@@ -23,6 +23,9 @@ pub enum Reason {
     /// A slot of the schedule was due.
     SlotDue {
         slot: Timestamp,
+        /// The schedule of the slot, if the scan has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<String>,
     },
     /// The expression became true.
     ExpressionTrue,

@@ -90,7 +90,7 @@ impl ScanHead {
     /// Records that a suspension ended a job before it started. The cause of the job is checked again at the resumption.
     pub(crate) fn pass_over(&mut self, job: &Job) {
         match job.reason {
-            Reason::SlotDue { slot } => {
+            Reason::SlotDue { slot, .. } => {
                 let before = slot - TimeDelta::seconds(1);
                 let passed = self
                     .passed_slots

@@ -91,7 +91,7 @@ pub struct Slot {
     pub local: DateTime<FixedOffset>,
     pub workflow: WorkflowRef,
     pub scan: String,
-    /// The five fields.
+    /// The five fields of the schedule of this slot; with several schedules, of the first that is due at this time.
     pub schedule: String,
     pub timezone: String,
 }

@@ -60,14 +60,17 @@ pub struct Why {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
-    /// The five fields.
+    /// The five fields. Several schedules are separated by `; `.
     pub schedule: String,
-    /// The schedule in words.
+    /// The schedule in words; several are separated by `; `.
     pub description: String,
     pub timezone: String,
     /// The next slot. A slot in the past waits for a job to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<DateTime<Utc>>,
+    /// The schedule of `next`, if the scan has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_schedule: Option<String>,
     /// The schedule has run up to this time, which is over an hour ahead of the daemon's clock. It starts nothing before this
     /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -158,9 +161,17 @@ pub enum LedgerCause {
         first: DateTime<Utc>,
         last: DateTime<Utc>,
         count: u64,
+        /// The schedule of a single slot, if the scan has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<String>,
     },
     /// The scan was resumed. This slot came due during its suspension.
-    Resumed { slot: DateTime<Utc> },
+    Resumed {
+        slot: DateTime<Utc>,
+        /// The schedule of the slot, if the scan has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schedule: Option<String>,
+    },
     /// A scan succeeded.
     Success { scan: String, job: Uuid },
     /// A revision added or changed the scan, whose expression calls `has_news()`.

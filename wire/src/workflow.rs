@@ -90,6 +90,7 @@ pub struct Revision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Scan {
     pub name: String,
+    /// Its schedules, separated by `; `.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<String>,
     /// The time zone of the schedule, if there is one.

@@ -5,6 +5,7 @@ mod describe;
 mod field;
 mod foreign;
 mod next;
+mod schedules;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use field::{Bits, Field};
+pub use schedules::Schedules;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {

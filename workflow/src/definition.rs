@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use serde_json::Value;
 
 use crate::checkout::Checkout;
-use crate::cron::Cron;
+use crate::cron::{Cron, Schedules};
 use crate::digest::{self, ScanDigest};
 use crate::dispatch::{Dispatch, InputError, InputValue};
 use crate::expression::{Expression, References, groups};
@@ -169,7 +169,7 @@ impl Scan {
 /// The triggers of a scan: at least one of `cron`, `expr` and `dispatch`. They work independently.
 #[derive(Debug, Clone)]
 pub struct Triggers {
-    pub cron: Option<Cron>,
+    pub cron: Option<Schedules>,
     /// The time zone of `cron`.
     pub timezone: Tz,
     /// What happens to missed slots of `cron`.
@@ -208,9 +208,20 @@ impl Triggers {
         }
     }
 
-    /// The first slot of the schedule after `after`.
+    /// The first slot of its schedules after `after`.
     pub fn next_slot(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.cron.as_ref()?.next_after(after, self.timezone)
+    }
+
+    /// The schedule of a slot. With several schedules, the first that is due at this time.
+    pub fn schedule_of(&self, slot: DateTime<Utc>) -> Option<&Cron> {
+        self.cron.as_ref()?.due_at(slot, self.timezone)
+    }
+
+    /// The schedule of a slot, if it is one of several.
+    pub fn named_schedule_of(&self, slot: DateTime<Utc>) -> Option<String> {
+        let several = self.cron.as_ref().filter(|cron| cron.are_several())?;
+        Some(several.due_at(slot, self.timezone)?.source().to_owned())
     }
 }
 

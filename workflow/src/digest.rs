@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::cron::Cron;
+use crate::cron::Schedules;
 use crate::definition::{Artifact, Retry, Scan, Step, Triggers, UploadOn, Variable};
 use crate::dispatch::{Dispatch, Input, InputValue};
 use crate::expression::Expression;
@@ -97,7 +97,7 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
         expr,
         dispatch,
     } = on;
-    feed.optional("cron", cron.as_ref().map(Cron::source));
+    feed.optional("cron", cron.as_ref().map(Schedules::source));
     feed.text("timezone", timezone.name());
     feed.text("catch_up", catch_up.name());
     feed.optional("expr", expr.as_ref().map(Expression::source));

@@ -39,7 +39,7 @@ pub use checkout::Checkout;
 pub use context::{
     ArtifactSummary, Context, JobIdentity, JobSummary, News, Processed, ScanHistory, StepSummary,
 };
-pub use cron::Cron;
+pub use cron::{Cron, Schedules};
 pub use definition::{
     Artifact, CatchUp, NotifyOn, Overlap, Retry, Scan, Step, Triggers, UploadOn, Variable, Workflow,
 };

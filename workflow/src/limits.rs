@@ -104,6 +104,9 @@ pub const STEPS: usize = 1_000;
 /// Artifacts of one scan. Each is part of the job's record and of the scan's head.
 pub const ARTIFACTS: usize = 100;
 
+/// Schedules of one scan. Each is asked for its next time whenever the scan's next slot is computed.
+pub const SCHEDULES: usize = 20;
+
 /// Inputs of one dispatch (specification, "Limits").
 pub const INPUTS: usize = 20;
 

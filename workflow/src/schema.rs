@@ -13,7 +13,7 @@ use crate::duration::format_duration;
 use crate::limits::{
     ARTIFACT_NAME_BYTES, ARTIFACTS, CHECKOUT_PATH_BYTES, CHECKOUT_PATHS, INPUT_CHARS, INPUTS,
     JOB_TIMEOUT, LABEL_CHARS, LABELS, OPTIONS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE,
-    SCAN_NAME_BYTES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
+    SCAN_NAME_BYTES, SCHEDULES, STEPS, TITLE_CHARS, VARIABLE_NAME_BYTES,
 };
 use crate::names::CEL_KEYWORDS;
 
@@ -62,6 +62,11 @@ pub fn json_schema() -> Value {
                 "type": "string",
                 "pattern": "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?\\s*$",
                 "minLength": 2,
+            },
+            "schedule": {
+                "description": "Five fields: minute, hour, day of month, month, day of week.",
+                "type": "string",
+                "pattern": cron_pattern(),
             },
             "condition": {
                 "description": "A CEL expression that is true or false.",
@@ -187,10 +192,18 @@ fn on() -> Value {
         } } } } },
         "properties": {
             "cron": {
-                "description": "A schedule: minute, hour, day of month, month, day of week.",
-                "type": "string",
-                "pattern": cron_pattern(),
-                "examples": ["30 3 * * *", "*/15 * * * *", "0 9-17 * * 1-5"],
+                "description": "A schedule, or a list of schedules: minute, hour, day of month, month, day of week.",
+                "anyOf": [
+                    { "$ref": "#/$defs/schedule" },
+                    {
+                        "type": "array",
+                        "items": { "$ref": "#/$defs/schedule" },
+                        "minItems": 1,
+                        "maxItems": SCHEDULES,
+                        "uniqueItems": true,
+                    },
+                ],
+                "examples": ["30 3 * * *", "*/15 * * * *", ["0 9-17 * * 1-5", "0 12 * * 0,6"]],
             },
             "timezone": {
                 "description": "The zone whose wall clock the schedule follows, by its IANA name.",

@@ -93,7 +93,7 @@ pub(crate) fn slot(slot: &Upcoming) -> Option<wire::Slot> {
         local: slot.at.with_timezone(&on.timezone).fixed_offset(),
         workflow: convert::workflow_ref(&slot.workflow.record.reference()),
         scan: slot.scan.to_string(),
-        schedule: on.cron.as_ref()?.source().to_owned(),
+        schedule: on.schedule_of(slot.at)?.source().to_owned(),
         timezone: on.timezone.name().to_owned(),
     })
 }

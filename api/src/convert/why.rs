@@ -18,6 +18,9 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire:
         schedule: cron.source().to_owned(),
         description: cron.describe(),
         timezone: scan.on.timezone.name().to_owned(),
+        next_schedule: why
+            .next_slot
+            .and_then(|slot| scan.on.named_schedule_of(slot)),
         next: why.next_slot,
         ahead: why.ahead,
     });
@@ -141,8 +144,18 @@ pub(crate) fn record(record: LedgerRecord) -> wire::LedgerRecord {
 
 fn cause(cause: Cause) -> wire::LedgerCause {
     match cause {
-        Cause::Slots { first, last, count } => wire::LedgerCause::Slots { first, last, count },
-        Cause::Resumed { slot } => wire::LedgerCause::Resumed { slot },
+        Cause::Slots {
+            first,
+            last,
+            count,
+            schedule,
+        } => wire::LedgerCause::Slots {
+            first,
+            last,
+            count,
+            schedule,
+        },
+        Cause::Resumed { slot, schedule } => wire::LedgerCause::Resumed { slot, schedule },
         Cause::Success { scan, job } => wire::LedgerCause::Success {
             scan,
             job: job.uuid(),

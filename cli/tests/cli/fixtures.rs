@@ -371,6 +371,7 @@ pub(crate) fn why() -> Why {
             description: "at minute 0 past every hour".to_owned(),
             timezone: "Europe/Oslo".to_owned(),
             next: Some(at(3600)),
+            next_schedule: None,
             ahead: Some(at(1800)),
         }),
         expr: Some(Watching {
@@ -450,6 +451,7 @@ pub(crate) fn why() -> Why {
                     first,
                     last,
                     count: 9,
+                    schedule: None,
                 },
                 None,
                 not_made(
@@ -463,6 +465,7 @@ pub(crate) fn why() -> Why {
                     first,
                     last: first,
                     count: 1,
+                    schedule: None,
                 },
                 None,
                 LedgerOutcome::Made { job: id(2) },

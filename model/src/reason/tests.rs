@@ -92,6 +92,7 @@ fn all() -> impl Iterator<Item = Reason> {
             },
             Some(Reason::ApplyFailed { .. }) => Reason::SlotDue {
                 slot: Timestamp::UNIX_EPOCH,
+                schedule: Some(text()),
             },
             Some(Reason::SlotDue { .. }) => Reason::ExpressionTrue,
             Some(Reason::ExpressionTrue) => Reason::ExpressionFalse,
@@ -125,6 +126,26 @@ fn the_code_is_the_serialised_tag() {
         assert!(!reason.to_string().is_empty());
         assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);
     }
+}
+
+/// A record of an older daemon has no schedule. The other records of a scan with one schedule look the same.
+#[test]
+fn a_slot_of_an_older_record_has_no_schedule() {
+    let older = r#"{"code":"slot_due","slot":"2026-11-21T11:00:00Z"}"#;
+    let reason: Reason = serde_json::from_str(older).unwrap();
+    assert_eq!(
+        reason.to_string(),
+        "its schedule was due at 2026-11-21T11:00:00Z"
+    );
+    assert_eq!(serde_json::to_string(&reason).unwrap(), older);
+
+    let newer = r#"{"code":"slot_due","slot":"2026-11-21T11:00:00Z","schedule":"0 11 * * 6"}"#;
+    let reason: Reason = serde_json::from_str(newer).unwrap();
+    assert_eq!(
+        reason.to_string(),
+        "its schedule `0 11 * * 6` was due at 2026-11-21T11:00:00Z"
+    );
+    assert_eq!(serde_json::to_string(&reason).unwrap(), newer);
 }
 
 #[test]

@@ -13,9 +13,12 @@ impl fmt::Display for Reason {
             Self::Dispatched => f.write_str("dispatched"),
             Self::Rerun { of } => write!(f, "job {of} was run again"),
             Self::Retry { of } => write!(f, "job {of} failed and is tried again"),
-            Self::SlotDue { slot } => {
+            Self::SlotDue { slot, schedule } => {
                 let slot = slot.to_rfc3339_opts(SecondsFormat::Secs, true);
-                write!(f, "its schedule was due at {slot}")
+                match schedule {
+                    Some(schedule) => write!(f, "its schedule `{schedule}` was due at {slot}"),
+                    None => write!(f, "its schedule was due at {slot}"),
+                }
             }
             Self::ExpressionTrue => f.write_str("its expression became true"),
             Self::ExpressionFalse => f.write_str("its expression is false"),

@@ -236,7 +236,10 @@ fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                         tr {
                             td { (at(slot.at)) }
                             td { (slot.local.format("%a %H:%M")) }
-                            td.muted { @if slot.at < visit.now { "waits for a job to end" } @else { (in_future(slot.at, visit.now)) } }
+                            td.muted {
+                                @if slot.at < visit.now { "waits for a job to end" } @else { (in_future(slot.at, visit.now)) }
+                                @if slot.schedule != cron.schedule { " " code { (slot.schedule) } }
+                            }
                         }
                     }
                 }))

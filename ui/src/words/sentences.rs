@@ -51,16 +51,19 @@ fn cause_sentence(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
         },
         (
             Some(LedgerCause::Slots {
-                last, count: slots, ..
+                last,
+                count: slots,
+                schedule,
+                ..
             }),
             _,
         ) => html! {
-            (verb) " by its schedule, for the slot of " (at(*last))
+            (verb) " by its schedule" (name_of(schedule.as_deref())) ", for the slot of " (at(*last))
             @if *slots > 1 { " and " (count(slots - 1, "earlier slot", "earlier slots")) }
             "."
         },
-        (Some(LedgerCause::Resumed { slot }), _) => html! {
-            (verb) " when its scan was resumed, for the slot of " (at(*slot)) "."
+        (Some(LedgerCause::Resumed { slot, schedule }), _) => html! {
+            (verb) " when its scan was resumed, for the slot of " (at(*slot)) (name_of(schedule.as_deref())) "."
         },
         (_, Trigger::Dispatch) => html! {
             (verb) " by hand"
@@ -212,18 +215,31 @@ fn after(job: &Job) -> Markup {
     }
 }
 
+/// The schedule of a slot, if the scan has several.
+fn name_of(schedule: Option<&str>) -> Markup {
+    html! { @if let Some(schedule) = schedule { " " code { (schedule) } } }
+}
+
 /// Why a trigger was evaluated.
 pub fn cause(record: &LedgerRecord) -> Markup {
     match &record.cause {
-        LedgerCause::Slots { last, count: 1, .. } => html! { "the slot of " (at(*last)) },
+        LedgerCause::Slots {
+            last,
+            count: 1,
+            schedule,
+            ..
+        } => html! { "the slot of " (at(*last)) (name_of(schedule.as_deref())) },
         LedgerCause::Slots {
             first,
             last,
             count: slots,
+            ..
         } => html! {
             (count(*slots, "slot", "slots")) " from " (at(*first)) " to " (at(*last))
         },
-        LedgerCause::Resumed { slot } => html! { "the resumption, after the slot of " (at(*slot)) },
+        LedgerCause::Resumed { slot, schedule } => {
+            html! { "the resumption, after the slot of " (at(*slot)) (name_of(schedule.as_deref())) }
+        }
         LedgerCause::Success { scan, job } => html! { b { (scan) } " succeeded " (job_link(*job)) },
         LedgerCause::Activation { revision } => {
             html! { "revision " (revision) " added or changed the scan" }

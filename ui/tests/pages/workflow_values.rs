@@ -209,6 +209,7 @@ pub(crate) fn why(texts: Texts) -> Why {
             description: texts.text("every 6 hours"),
             timezone: texts.text("Europe/Berlin"),
             next: Some(now()),
+            next_schedule: Some(texts.text("0 12 * * 6")),
             ahead: Some(now() + TimeDelta::hours(3)),
         }),
         expr: Some(Watching {

@@ -1,6 +1,7 @@
 //! Tests which texts are schedules, and when special schedules are due. The submodules compare with other implementations and
 //! test the descriptions.
 
+mod lists;
 mod oracle;
 mod peer;
 mod schedules;

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 
 use super::{Change, Edit, Part, readers, steps};
 use crate::checkout::Checkout;
-use crate::cron::Cron;
+use crate::cron::Schedules;
 use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
@@ -194,7 +194,7 @@ macro_rules! written {
     };
 }
 
-written!(Cron, Expression, Template);
+written!(Schedules, Expression, Template);
 
 pub(super) struct Changes {
     part: Part,

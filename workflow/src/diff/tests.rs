@@ -195,6 +195,18 @@ fn the_most_similar_scan_with_the_same_scripts_is_renamed() {
 }
 
 #[test]
+fn schedules_of_a_list_are_compared_by_when_they_are_due() {
+    let scan =
+        |cron: &str| format!("scans: {{a: {{on: {{cron: {cron}}}, steps: [{{run: make}}]}}}}");
+    check(&scan("0 3 * * *"), &scan("[0 3 */1 * *]"), "");
+    check(
+        &scan("0 3 * * *"),
+        &scan("[0 3 * * *, 0 12 * * 6]"),
+        "scan `a`: cron `0 3 * * *` → `0 3 * * *; 0 12 * * 6`",
+    );
+}
+
+#[test]
 fn an_identical_scan_is_preferred_to_a_similar_scan() {
     let scan = |cron: &str| format!("{{on: {{cron: '{cron}'}}, steps: [{{run: make}}]}}");
     let (one, two) = (scan("0 1 * * *"), scan("0 2 * * *"));

@@ -103,6 +103,11 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
             json!(["HTTPS_PROXY", "NO_PROXY"]),
         ),
         (&keys::ON, at(report, "/on/cron"), json!("1 3 * * *")),
+        (
+            &keys::ON,
+            at(report, "/on/cron"),
+            json!(["0 3 * * *", "0 12 * * 6"]),
+        ),
         (&keys::ON, at(report, "/on/timezone"), json!("UTC")),
         (&keys::ON, at(report, "/on/catch_up"), json!("all")),
         (
@@ -311,7 +316,7 @@ fn the_same_meaning_written_differently_has_the_same_digest() {
 fn a_written_default_changes_nothing() {
     let short = "scans: {a: {on: {cron: 0 3 * * *, dispatch: {inputs: {i: {}}}}, steps: [{run: a}], \
                  artifacts: [{name: o, paths: [o]}], retry: {attempts: 1}, timeout: 1h}}";
-    let long = "scans: {a: {on: {cron: '0  3 * * *', timezone: UTC, catch_up: latest, dispatch: {inputs: {i: \
+    let long = "scans: {a: {on: {cron: ['0  3 * * *'], timezone: UTC, catch_up: latest, dispatch: {inputs: {i: \
                 {type: string, required: false, default: ''}}}}, steps: [{run: a, allow_failure: false}], artifacts: \
                 [{name: o, paths: [o], upload_on: success, strict: false, notify_on: never}], retry: {attempts: 1, backoff: 10s}, overlap: skip, env: {}, \
                 runs_on: [], pass_env: [], timeout: 60m}}";

@@ -8,17 +8,17 @@ use chrono_tz::Tz;
 
 use super::Reader;
 use super::object::{Object, keys};
-use crate::cron::Cron;
+use crate::cron::{Cron, Schedules};
 use crate::definition::{CatchUp, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Holder, Names, Site};
-use crate::limits::{INPUT_CHARS, INPUTS, OPTIONS, TRIGGERS_BYTES};
+use crate::limits::{INPUT_CHARS, INPUTS, OPTIONS, SCHEDULES, TRIGGERS_BYTES};
 use crate::names::{ScanName, check_variable_name};
 use crate::number::Number;
 use crate::suggestion::did_you_mean;
 use crate::timezone::parse_timezone;
-use crate::yaml::{Content, Entry, Meaning};
+use crate::yaml::{Content, Entry, Meaning, Node};
 
 /// The `on` of a scan.
 pub(super) struct ReadTriggers {
@@ -120,7 +120,7 @@ impl Reader<'_> {
             steps_before: 0,
             is_terse: self.report.is_full(),
         };
-        let cron = cron_entry.and_then(|entry| self.cron(entry));
+        let cron = cron_entry.and_then(|entry| self.schedules(entry));
         let expr =
             expr_entry.and_then(|entry| self.expression(entry, "`expr`", Site::Trigger, &names));
         let starts_itself = cron_entry.or(expr_entry).is_some();
@@ -151,13 +151,40 @@ impl Reader<'_> {
         })
     }
 
-    fn cron(&mut self, entry: &Entry) -> Option<Cron> {
-        let text = self.text(&entry.value, "`cron`")?;
+    /// One schedule, or a list of schedules.
+    fn schedules(&mut self, entry: &Entry) -> Option<Schedules> {
+        let Content::List(items) = &entry.value.content else {
+            return Schedules::new(vec![self.cron(&entry.value, "`cron`")?]);
+        };
+        if items.is_empty() {
+            self.report
+                .error(entry.value.span, Code::Empty, "`cron` is empty")
+                .hint("write a schedule, such as `30 3 * * *`, or remove the key");
+        }
+        let items = self.items(entry, "`cron`", "[30 3 * * *]", SCHEDULES);
+        let mut all: Vec<Cron> = Vec::new();
+        for item in items {
+            let Some(cron) = self.cron(item, "an entry of `cron`") else {
+                continue;
+            };
+            if all.iter().any(|known| known.source() == cron.source()) {
+                let message = format!("`cron` names `{cron}` twice");
+                self.report
+                    .error(item.span, Code::DuplicateName, message)
+                    .hint("remove one of the two");
+            }
+            all.push(cron);
+        }
+        Schedules::new(all)
+    }
+
+    fn cron(&mut self, node: &Node, what: &str) -> Option<Cron> {
+        let text = self.text(node, what)?;
         // YAML keeps a line break at the end of a block.
         match Cron::parse(text.trim_end()) {
             Ok(cron) => {
                 if let Some((range, field, plain)) = cron.starred_days(text) {
-                    let span = self.report.places(&entry.value).locate(range);
+                    let span = self.report.places(node).locate(range);
                     let message = format!(
                         "`{field}` beside another day field: a day must match one of them; cron requires both"
                     );
@@ -170,7 +197,7 @@ impl Reader<'_> {
                 Some(cron)
             }
             Err(errors) => {
-                let places = self.report.places(&entry.value);
+                let places = self.report.places(node);
                 for error in errors {
                     self.report.fault(&places, error.fault());
                 }

@@ -50,7 +50,8 @@ fn text(why: &Why) -> String {
     let cron = why.cron.as_ref().map(|cron| {
         // A slot of a suspended scan starts no job.
         let next = cron.next.filter(|_| why.suspended.is_none());
-        let next = next.map_or_else(String::new, |next| format!("; next {}", time(&next)));
+        let by = by(cron.next_schedule.as_ref());
+        let next = next.map_or_else(String::new, |next| format!("; next {}{by}", time(&next)));
         format!(
             "{} ({}, {}){next}",
             cron.schedule, cron.description, cron.timezone
@@ -172,13 +173,28 @@ fn state(why: &Why) -> String {
     }
 }
 
+/// The schedule of a slot, if the scan has several.
+fn by(schedule: Option<&String>) -> String {
+    schedule.map_or_else(String::new, |schedule| format!(" by `{schedule}`"))
+}
+
 pub(super) fn ledger_record(record: &LedgerRecord) -> String {
     let cause = match &record.cause {
-        LedgerCause::Slots { last, count: 1, .. } => format!("due at {}", time(last)),
-        LedgerCause::Slots { first, last, count } => {
+        LedgerCause::Slots {
+            last,
+            count: 1,
+            schedule,
+            ..
+        } => format!("due at {}{}", time(last), by(schedule.as_ref())),
+        LedgerCause::Slots {
+            first, last, count, ..
+        } => {
             format!("{count} times due from {} to {}", time(first), time(last))
         }
-        LedgerCause::Resumed { slot } => format!("resumed, and due at {} before", time(slot)),
+        LedgerCause::Resumed { slot, schedule } => {
+            let by = by(schedule.as_ref());
+            format!("resumed, and due at {}{by} before", time(slot))
+        }
         LedgerCause::Success { scan, job } => format!("{scan} succeeded (job {job})"),
         LedgerCause::Activation { revision } => {
             format!("revision {revision} added or changed the scan")

@@ -305,7 +305,13 @@ fn waiting_jobs_of_triggers_are_cancelled_and_running_jobs_continue() {
     scene.resume(None);
     while scene.pull() {}
     let slot = at("2026-11-21T11:00:00Z");
-    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    assert_eq!(
+        made(&scene, "hosts"),
+        [Reason::SlotDue {
+            slot,
+            schedule: None
+        }]
+    );
     assert_eq!(made(&scene, "report"), [Reason::ExpressionTrue]);
 }
 

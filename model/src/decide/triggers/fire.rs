@@ -46,7 +46,7 @@ impl Command for Fire {
             let Some(new) = new else {
                 return Ok(Decision::unchanged(None));
             };
-            return pass_over(&subject, cursor, &new, suspension, moment);
+            return pass_over(&subject, scan, cursor, &new, suspension, moment);
         }
         let until = cursor.min(moment.now);
         let passed = world
@@ -78,11 +78,12 @@ impl Due {
         newest
     }
 
-    fn cause(&self, slot: Timestamp) -> Cause {
+    fn cause(&self, scan: &Scan, slot: Timestamp) -> Cause {
         if slot > self.cursor {
-            at(slot)
+            of_slots(scan, slot, slot, 1)
         } else {
-            Cause::Resumed { slot }
+            let schedule = scan.on.named_schedule_of(slot);
+            Cause::Resumed { slot, schedule }
         }
     }
 }
@@ -90,6 +91,7 @@ impl Due {
 /// Records the slots that are due while the scan is suspended. The resumption checks them again.
 fn pass_over(
     subject: &Subject<'_>,
+    scan: &Scan,
     cursor: Timestamp,
     slots: &Slots,
     suspension: &Suspension,
@@ -99,11 +101,7 @@ fn pass_over(
     let Some(&last) = slots.newest.last() else {
         return Ok(Decision::unchanged(None));
     };
-    let cause = Cause::Slots {
-        first: slots.first,
-        last,
-        count: slots.count,
-    };
+    let cause = of_slots(scan, slots.first, last, slots.count);
     let mut changes = head.note(record(moment, cause, not_made(suspension.as_reason())))?;
     head.passed_slots.get_or_insert(cursor);
     head.cron_cursor = Some(last);
@@ -130,6 +128,7 @@ fn fire(
     if let Some(new) = &due.new {
         let wanted = wanted.iter().filter(|slot| **slot > due.cursor);
         changes.extend(note_missed(
+            scan,
             new,
             &wanted.copied().collect::<Vec<_>>(),
             &mut head,
@@ -144,7 +143,7 @@ fn fire(
         Obstacle::Unfinished(job) => {
             for slot in wanted {
                 let outcome = not_made(Reason::Overlap { job });
-                changes.extend(head.note(record(moment, due.cause(slot), outcome))?);
+                changes.extend(head.note(record(moment, due.cause(scan, slot), outcome))?);
             }
         }
         Obstacle::None => {
@@ -152,7 +151,7 @@ fn fire(
                 made = Some(make(
                     subject,
                     scan,
-                    (slot, due.cause(slot)),
+                    (slot, due.cause(scan, slot)),
                     made,
                     &mut head,
                     &mut changes,
@@ -164,9 +163,9 @@ fn fire(
             if let [older @ .., slot] = wanted.as_slice() {
                 for slot in older {
                     let outcome = not_made(Reason::SlotsMissed);
-                    changes.extend(head.note(record(moment, due.cause(*slot), outcome))?);
+                    changes.extend(head.note(record(moment, due.cause(scan, *slot), outcome))?);
                 }
-                let slot = (*slot, due.cause(*slot));
+                let slot = (*slot, due.cause(scan, *slot));
                 let job = make(subject, scan, slot, None, &mut head, &mut changes, moment)?;
                 changes.extend(replace(&jobs, job, &mut head, moment)?);
                 made = Some(job);
@@ -190,6 +189,7 @@ fn fire(
 
 /// Records the new slots that create no job because they were missed.
 fn note_missed(
+    scan: &Scan,
     new: &Slots,
     wanted: &[Timestamp],
     head: &mut ScanHead,
@@ -203,11 +203,8 @@ fn note_missed(
         None => new.newest.last(),
         Some(first) => new.newest.iter().rev().find(|slot| *slot < first),
     };
-    let cause = Cause::Slots {
-        first: new.first,
-        last: until.copied().unwrap_or(new.first),
-        count: missed,
-    };
+    let last = until.copied().unwrap_or(new.first);
+    let cause = of_slots(scan, new.first, last, missed);
     head.note(record(moment, cause, not_made(Reason::SlotsMissed)))
 }
 
@@ -242,18 +239,23 @@ fn make(
 ) -> Result<JobId, Refusal> {
     let latest = before.unwrap_or_else(|| subject.view.world().latest_job());
     let id = JobId::next(latest, moment.now, moment.entropy);
-    let job = subject.job(scan, id, Trigger::Cron, Reason::SlotDue { slot }, moment);
+    let schedule = scan.on.named_schedule_of(slot);
+    let reason = Reason::SlotDue { slot, schedule };
+    let job = subject.job(scan, id, Trigger::Cron, reason, moment);
     head.latest_job = head.latest_job.max(id);
     changes.push(Change::Job(Arc::new(job)));
     changes.extend(head.note(record(moment, cause, Outcome::Made { job: id }))?);
     Ok(id)
 }
 
-const fn at(slot: Timestamp) -> Cause {
+fn of_slots(scan: &Scan, first: Timestamp, last: Timestamp, count: u64) -> Cause {
+    let named = || scan.on.named_schedule_of(first);
+    let schedule = (count == 1).then(named).flatten();
     Cause::Slots {
-        first: slot,
-        last: slot,
-        count: 1,
+        first,
+        last,
+        count,
+        schedule,
     }
 }
 

@@ -138,6 +138,8 @@ fn a_cron_field_is_found_in_a_quoted_text() {
         "\"0\\t99 * * *\"",
         ">\n  0 99\n  * * *\n",
         "0 99 * * *",
+        "[0 3 * * *, '0 99 * * *']",
+        "\n- 0 3 * * *\n- >\n  0 99\n  * * *\n",
     ] {
         let value = value.replace('\n', "\n      ");
         let file =

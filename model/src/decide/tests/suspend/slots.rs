@@ -18,7 +18,8 @@ fn each_suspended_slot_is_recorded_and_the_newest_runs_after_the_resumption() {
         Cause::Slots {
             first: slot,
             last: slot,
-            count: 1
+            count: 1,
+            schedule: None,
         }
     );
     let Outcome::NotMade { reason } = record.outcome else {
@@ -29,12 +30,24 @@ fn each_suspended_slot_is_recorded_and_the_newest_runs_after_the_resumption() {
     scene.resume(Some("hosts"));
     assert!(scene.pull() && !scene.pull());
     let slot = at("2026-11-21T13:00:00Z");
-    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    assert_eq!(
+        made(&scene, "hosts"),
+        [Reason::SlotDue {
+            slot,
+            schedule: None
+        }]
+    );
     let [job] = scene.jobs("hosts").try_into().unwrap();
     let newest = scene.ledger("hosts").pop().unwrap();
     assert_eq!(
         (newest.cause, newest.outcome),
-        (Cause::Resumed { slot }, Outcome::Made { job })
+        (
+            Cause::Resumed {
+                slot,
+                schedule: None
+            },
+            Outcome::Made { job }
+        )
     );
 }
 
@@ -60,7 +73,13 @@ fn a_resumption_applies_the_policy_for_missed_slots() {
         scene.pass(10);
         scene.pull();
         let slot = at("2026-11-21T14:00:00Z");
-        assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+        assert_eq!(
+            made(&scene, "hosts"),
+            [Reason::SlotDue {
+                slot,
+                schedule: None
+            }]
+        );
     }
 }
 
@@ -97,7 +116,13 @@ fn after_the_clock_is_set_back_a_suspended_slot_runs_at_its_time() {
         let newest = scene.ledger("hosts").pop().unwrap();
         assert_eq!(
             (newest.cause, newest.outcome),
-            (Cause::Resumed { slot }, Outcome::Made { job })
+            (
+                Cause::Resumed {
+                    slot,
+                    schedule: None
+                },
+                Outcome::Made { job }
+            )
         );
         scene.succeed(job);
     }
@@ -113,7 +138,13 @@ fn a_slot_due_before_the_catch_up_is_the_newest_and_has_its_own_record() {
     scene.pass(60);
     while scene.pull() {}
     let slot = at("2026-11-21T12:00:00Z");
-    assert_eq!(made(&scene, "hosts"), [Reason::SlotDue { slot }]);
+    assert_eq!(
+        made(&scene, "hosts"),
+        [Reason::SlotDue {
+            slot,
+            schedule: None
+        }]
+    );
     let newest = scene.ledger("hosts").pop().unwrap();
     assert!(matches!(newest.cause, Cause::Slots { count: 1, .. }));
 }

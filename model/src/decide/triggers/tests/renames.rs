@@ -170,7 +170,13 @@ fn a_renamed_schedule_continues_at_the_cursor_of_the_old_name() {
     let slot = at("2026-11-21T11:00:00Z");
     let made = scene.fire("hourly").unwrap();
     let reason = scene.test.world.job(made).unwrap().reason.clone();
-    assert_eq!(reason, Reason::SlotDue { slot });
+    assert_eq!(
+        reason,
+        Reason::SlotDue {
+            slot,
+            schedule: None
+        }
+    );
     scene.succeed(made);
     scene.test.push(
         "loop",

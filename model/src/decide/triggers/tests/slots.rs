@@ -19,7 +19,10 @@ fn a_slot_makes_one_job_and_moves_the_cursor() {
     let slot = at("2026-11-21T11:00:00Z");
     assert_eq!(
         scene.test.world.job(job).unwrap().reason,
-        Reason::SlotDue { slot }
+        Reason::SlotDue {
+            slot,
+            schedule: None
+        }
     );
     assert_eq!(scene.fire("hosts"), None, "a slot is checked once");
     assert_eq!(next(&scene), Some(at("2026-11-21T12:00:00Z")));
@@ -99,7 +102,10 @@ fn the_record_of_missed_slots_has_the_first_and_the_last_slot() {
     scene.pass(30 + 14 * 60 + 10);
     scene.fire("hosts");
     let ledger = scene.ledger("hosts");
-    let Cause::Slots { first, last, count } = ledger[0].cause else {
+    let Cause::Slots {
+        first, last, count, ..
+    } = ledger[0].cause
+    else {
         panic!("{:?}", ledger[0]);
     };
     let Cause::Slots { first: next, .. } = ledger[1].cause else {

@@ -82,7 +82,9 @@ impl Oracle {
         let mut came_back = news.counted;
         for record in &news.records {
             match &record.cause {
-                Cause::Slots { first, last, count } => {
+                Cause::Slots {
+                    first, last, count, ..
+                } => {
                     let slots: Vec<_> = due.range(first..=last).copied().collect();
                     assert_eq!(
                         (slots.len() as u64, slots.first(), slots.last()),
@@ -92,7 +94,7 @@ impl Oracle {
                     );
                     due.retain(|slot| slot < first || slot > last);
                 }
-                Cause::Resumed { slot } => {
+                Cause::Resumed { slot, .. } => {
                     came_back += 1;
                     assert!(
                         *slot <= schedule.cursor,
@@ -118,11 +120,11 @@ impl Oracle {
             }
             if let Outcome::Made { job } = &record.outcome
                 && let Some(known) = self.jobs.get(job)
-                && let Reason::SlotDue { slot } = known.record.reason
+                && let Reason::SlotDue { slot, .. } = known.record.reason
             {
                 let is_of = match &record.cause {
                     Cause::Slots { first, .. } => *first == slot,
-                    Cause::Resumed { slot: of } => *of == slot,
+                    Cause::Resumed { slot: of, .. } => *of == slot,
                     _ => false,
                 };
                 assert!(is_of, "{job} belongs to the slot {slot}: {record:?}");

@@ -197,6 +197,32 @@ async fn next_slots_are_listed_for_all_schedules_or_one_scan() {
 }
 
 #[tokio::test]
+async fn a_slot_names_the_first_of_several_schedules_that_is_due() {
+    let service = Service::start().await;
+    let several =
+        "scans: { tick: { on: { cron: ['0 3 * * *', '0 0,3 * * *'] }, steps: [ { run: x } ] } }\n";
+    service.push(&[("workflows/several.yaml", several)]).await;
+    let page = service.get("/v0/schedule?workflow=several&limit=2").await;
+    let page = page.expect(200);
+    let slots = page["items"].as_array().unwrap().iter();
+    let slots: Vec<_> = slots
+        .map(|slot| (text(&slot["at"]), text(&slot["schedule"])))
+        .collect();
+    assert_eq!(
+        slots,
+        [
+            ("2026-11-21T00:00:00Z", "0 0,3 * * *"),
+            ("2026-11-21T03:00:00Z", "0 3 * * *"),
+        ]
+    );
+    let why = service.get("/v0/workflows/several/scans/tick/why").await;
+    let cron = &why.expect(200)["cron"];
+    assert_eq!(cron["schedule"], "0 3 * * *; 0 0,3 * * *");
+    assert_eq!(cron["description"], "at 03:00; at 00:00 and 03:00");
+    assert_eq!(cron["next_schedule"], "0 0,3 * * *");
+}
+
+#[tokio::test]
 async fn scans_of_another_project_do_not_exist_for_a_reader() {
     let service = Service::follow(&["main", "other"]).await;
     let scopes = [Scope::WorkflowRead, Scope::JobRead];

@@ -158,6 +158,38 @@ fn why_a_scan_ran_or_did_not() {
 }
 
 #[test]
+fn a_slot_of_several_schedules_names_its_schedule() {
+    let noon = || Some("0 12 * * 6".to_owned());
+    let mut several = Why {
+        expr: None,
+        ..why()
+    };
+    if let Some(cron) = &mut several.cron {
+        "0 3 * * *; 0 12 * * 6".clone_into(&mut cron.schedule);
+        "at 03:00; at 12:00, on Saturday".clone_into(&mut cron.description);
+        cron.next_schedule = noon();
+    }
+    several.records.truncate(2);
+    for (record, cause) in several.records.iter_mut().zip([
+        LedgerCause::Slots {
+            first: at(0),
+            last: at(0),
+            count: 1,
+            schedule: noon(),
+        },
+        LedgerCause::Resumed {
+            slot: at(0),
+            schedule: noon(),
+        },
+    ]) {
+        record.cause = cause;
+    }
+    let request = "GET /v0/workflows/main%2Frecon/scans/changes/why?limit=10";
+    let line = "scan why main/recon changes";
+    check("scan-why-schedules", line, request, Reply::json(&several));
+}
+
+#[test]
 fn a_file_that_was_never_valid_has_no_active_revision() {
     let source = wire::Source {
         stale_files: vec![wire::StaleFile {

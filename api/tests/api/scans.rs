@@ -206,13 +206,13 @@ async fn a_slot_names_the_first_of_several_schedules_that_is_due() {
     let page = page.expect(200);
     let slots = page["items"].as_array().unwrap().iter();
     let slots: Vec<_> = slots
-        .map(|slot| (text(&slot["at"]), text(&slot["schedule"])))
+        .map(|slot| format!("{} by {}", text(&slot["at"]), text(&slot["schedule"])))
         .collect();
     assert_eq!(
         slots,
         [
-            ("2026-11-21T00:00:00Z", "0 0,3 * * *"),
-            ("2026-11-21T03:00:00Z", "0 3 * * *"),
+            "2026-11-21T00:00:00Z by 0 0,3 * * *",
+            "2026-11-21T03:00:00Z by 0 3 * * *",
         ]
     );
     let why = service.get("/v0/workflows/several/scans/tick/why").await;

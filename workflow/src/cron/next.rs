@@ -2,7 +2,8 @@
 //! the first valid instant, and a repeated time runs at its first instant. Periodic entries follow elapsed time.
 
 use chrono::{
-    DateTime, Datelike, LocalResult, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc,
+    DateTime, Datelike, Days, LocalResult, Months, NaiveDate, NaiveDateTime, NaiveTime, Offset,
+    TimeDelta, TimeZone, Timelike, Utc,
 };
 use chrono_tz::Tz;
 
@@ -31,9 +32,9 @@ impl Cron {
     fn next_on_clock(&self, after: DateTime<Utc>, timezone: Tz) -> Option<DateTime<Utc>> {
         // If a gap contains midnight, a skipped time of yesterday may run today.
         let first = after.with_timezone(&timezone).date_naive().pred_opt()?;
-        first
-            .iter_days()
-            .take(usize::try_from(CRON_DAYS).ok()?)
+        let end = first.checked_add_days(Days::new(CRON_DAYS.into()))?;
+        std::iter::successors(Some(first), |day| self.following_day(*day))
+            .take_while(|day| *day < end)
             .filter(|day| self.matches_day(*day))
             .flat_map(|day| self.times(day))
             .filter_map(|time| first_instant(time, timezone))
@@ -50,6 +51,10 @@ impl Cron {
         while instant < end {
             let local = instant.with_timezone(&timezone);
             let (hour, minute) = (local.hour(), local.minute());
+            if let Some(landing) = self.month_to_come(local, timezone) {
+                instant = landing;
+                continue;
+            }
             let leap = if !self.matches_day(local.date_naive()) {
                 i64::from((23 - hour) * 60 + 60 - minute)
             } else if !self.hours.has(hour) {
@@ -69,6 +74,29 @@ impl Cron {
             };
         }
         None
+    }
+
+    /// The next day. Skips the rest of a month that does not match.
+    fn following_day(&self, day: NaiveDate) -> Option<NaiveDate> {
+        if self.months.has(day.month()) {
+            day.succ_opt()
+        } else {
+            day.with_day(1)?.checked_add_months(Months::new(1))
+        }
+    }
+
+    /// In a month that does not match: the beginning of the next month, if the clocks do not change until then.
+    fn month_to_come(&self, local: DateTime<Tz>, timezone: Tz) -> Option<DateTime<Utc>> {
+        if self.months.has(local.month()) {
+            return None;
+        }
+        let next = self
+            .following_day(local.date_naive())?
+            .and_time(NaiveTime::MIN);
+        let LocalResult::Single(landing) = timezone.from_local_datetime(&next) else {
+            return None;
+        };
+        (landing.offset().fix() == local.offset().fix()).then(|| landing.with_timezone(&Utc))
     }
 
     /// Day of month and day of week combine by "or" when both are restricted.
@@ -118,7 +146,6 @@ fn first_instant(time: NaiveDateTime, timezone: Tz) -> Option<DateTime<Utc>> {
 }
 
 fn offset(instant: DateTime<Utc>, timezone: Tz) -> chrono::FixedOffset {
-    use chrono::Offset;
     timezone
         .offset_from_utc_datetime(&instant.naive_utc())
         .fix()

@@ -164,6 +164,13 @@ impl Reader<'_> {
         let items = self.items(entry, "`cron`", "[30 3 * * *]", SCHEDULES);
         let mut all: Vec<Cron> = Vec::new();
         for item in items {
+            if let Content::Map(_) = &item.content {
+                let message = "an entry of `cron` must be a string, found an object";
+                self.report
+                    .error(item.span, Code::WrongType, message)
+                    .hint("write only the five fields, as in `[0 3 * * *]`");
+                continue;
+            }
             let Some(cron) = self.cron(item, "an entry of `cron`") else {
                 continue;
             };

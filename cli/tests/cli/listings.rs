@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use wire::{CutJob, DamagedLines, JobState, LogCut, Page, Why};
+use wire::{CutJob, DamagedLines, JobState, LedgerCause, LogCut, Page, Why};
 
 use crate::everscan::run_at;
-use crate::fixtures::{artifact, id, job, runner, source, stale_file, token, why, workflow};
+use crate::fixtures::{artifact, at, id, job, runner, source, stale_file, token, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 

@@ -91,7 +91,7 @@ scans:
     "
 scans:
   all: {on: {cron: '* * * * *', catch_up: latest}, overlap: replace, steps: [{run: x}]}
-  none: {on: {cron: '*/3 * * * *', timezone: Europe/Berlin}, overlap: skip, runs_on: [big], steps: [{run: x}]}
+  none: {on: {cron: ['*/3 * * * *', '*/2 * * * *'], timezone: Europe/Berlin}, overlap: skip, runs_on: [big], steps: [{run: x}]}
 ",
 ];
 

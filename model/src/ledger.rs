@@ -150,3 +150,40 @@ impl Repeats {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_slot_keeps_its_form_with_and_without_a_schedule() {
+        let at = "2026-11-21T11:00:00Z";
+        let outcome = format!(
+            r#""outcome":{{"kind":"made","job":"{}"}}"#,
+            JobId::FIRST.uuid()
+        );
+        for cause in [
+            format!(r#""kind":"slots","first":"{at}","last":"{at}","count":1"#),
+            format!(r#""kind":"resumed","slot":"{at}""#),
+        ] {
+            let line = |cause: &str| format!(r#"{{"at":"{at}","cause":{{{cause}}},{outcome}}}"#);
+            // An older program wrote no schedule.
+            for (line, named) in [
+                (line(&cause), None),
+                (
+                    line(&format!(r#"{cause},"schedule":"0 11 * * 6""#)),
+                    Some("0 11 * * 6"),
+                ),
+            ] {
+                let record: LedgerRecord = serde_json::from_str(&line).unwrap();
+                let (Cause::Slots { schedule, .. } | Cause::Resumed { schedule, .. }) =
+                    &record.cause
+                else {
+                    panic!("{record:?}")
+                };
+                assert_eq!(schedule.as_deref(), named);
+                assert_eq!(serde_json::to_string(&record).unwrap(), line);
+            }
+        }
+    }
+}

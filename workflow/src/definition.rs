@@ -12,6 +12,7 @@ use crate::cron::{Cron, Schedules};
 use crate::digest::{self, ScanDigest};
 use crate::dispatch::{Dispatch, InputError, InputValue};
 use crate::expression::{Expression, References, groups};
+use crate::limits::NAMED_SCHEDULE_CHARS;
 use crate::names::ScanName;
 use crate::template::Template;
 
@@ -218,10 +219,11 @@ impl Triggers {
         self.cron.as_ref()?.due_at(slot, self.timezone)
     }
 
-    /// The schedule of a slot, if it is one of several.
+    /// The schedule of a slot for its records, if it is one of several. A text with more than [`NAMED_SCHEDULE_CHARS`] is cut.
     pub fn named_schedule_of(&self, slot: DateTime<Utc>) -> Option<String> {
         let several = self.cron.as_ref().filter(|cron| cron.are_several())?;
-        Some(several.due_at(slot, self.timezone)?.source().to_owned())
+        let schedule = several.due_at(slot, self.timezone)?.source().chars();
+        Some(schedule.take(NAMED_SCHEDULE_CHARS).collect())
     }
 }
 

@@ -104,8 +104,11 @@ pub const STEPS: usize = 1_000;
 /// Artifacts of one scan. Each is part of the job's record and of the scan's head.
 pub const ARTIFACTS: usize = 100;
 
-/// Schedules of one scan. Each is asked for its next time whenever the scan's next slot is computed.
+/// Schedules of one scan. Finding its next slot asks each of them.
 pub const SCHEDULES: usize = 20;
+
+/// Characters of a schedule in the records of its slots. All numbers of all fields have 356; only repeated numbers take more.
+pub const NAMED_SCHEDULE_CHARS: usize = 400;
 
 /// Inputs of one dispatch (specification, "Limits").
 pub const INPUTS: usize = 20;

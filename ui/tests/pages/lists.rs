@@ -332,6 +332,35 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
             ),
         ),
         (
+            "scan-schedules",
+            pages::scan(
+                visit,
+                &ScanPage {
+                    status: &ScanStatus {
+                        scan: Scan {
+                            cron: Some(texts.text("0 */6 * * *; 0 12 * * 6")),
+                            expr: None,
+                            ..scan(texts)
+                        },
+                        suspended: None,
+                        ..scan_status(texts, None)
+                    },
+                    why: &several_schedules(texts),
+                    history: &page(Vec::new()),
+                    ledger: &page(Vec::new()),
+                    slots: &[
+                        slot(texts, -600),
+                        Slot {
+                            schedule: texts.text("0 12 * * 6"),
+                            ..slot(texts, -7_800)
+                        },
+                    ],
+                    bars: drawing(),
+                    has_neighbours: false,
+                },
+            ),
+        ),
+        (
             "scan-suspended",
             pages::scan(
                 visit,

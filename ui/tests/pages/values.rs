@@ -341,7 +341,7 @@ pub(crate) fn ledger(texts: Texts) -> Vec<LedgerRecord> {
                 first,
                 last,
                 count: 1,
-                schedule: Some("0 12 * * 6".to_owned()),
+                schedule: Some(texts.text("0 12 * * 6")),
             },
             LedgerOutcome::Made { job: id(4) },
         ),

@@ -209,7 +209,7 @@ pub(crate) fn why(texts: Texts) -> Why {
             description: texts.text("every 6 hours"),
             timezone: texts.text("Europe/Berlin"),
             next: Some(now()),
-            next_schedule: Some(texts.text("0 12 * * 6")),
+            next_schedule: None,
             ahead: Some(now() + TimeDelta::hours(3)),
         }),
         expr: Some(Watching {
@@ -247,6 +247,18 @@ pub(crate) fn why(texts: Texts) -> Why {
         records: Vec::new(),
         damaged: Vec::new(),
     }
+}
+
+pub(crate) fn several_schedules(texts: Texts) -> Why {
+    let mut why = why(texts);
+    why.suspended = None;
+    if let Some(cron) = &mut why.cron {
+        cron.schedule = texts.text("0 */6 * * *; 0 12 * * 6");
+        cron.description = texts.text("at minute 0 past every 6th hour; at 12:00, on Saturday");
+        cron.next_schedule = Some(texts.text("0 */6 * * *"));
+        cron.ahead = None;
+    }
+    Why { expr: None, ..why }
 }
 
 pub(crate) fn revision_text(texts: Texts) -> RevisionText {

@@ -51,7 +51,7 @@ impl Cron {
         while instant < end {
             let local = instant.with_timezone(&timezone);
             let (hour, minute) = (local.hour(), local.minute());
-            if let Some(landing) = self.month_to_come(local, timezone) {
+            if let Some(landing) = self.next_month(local, timezone) {
                 instant = landing;
                 continue;
             }
@@ -86,7 +86,7 @@ impl Cron {
     }
 
     /// In a month that does not match: the beginning of the next month, if the clocks do not change until then.
-    fn month_to_come(&self, local: DateTime<Tz>, timezone: Tz) -> Option<DateTime<Utc>> {
+    fn next_month(&self, local: DateTime<Tz>, timezone: Tz) -> Option<DateTime<Utc>> {
         if self.months.has(local.month()) {
             return None;
         }

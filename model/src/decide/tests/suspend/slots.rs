@@ -52,6 +52,49 @@ fn each_suspended_slot_is_recorded_and_the_newest_runs_after_the_resumption() {
 }
 
 #[test]
+fn suspended_slots_of_a_list_name_their_schedules() {
+    let list = "cron: ['0 * * * *', '*/30 * * * *'], catch_up: all";
+    let mut scene = Scene::new(&LOOP.replace("cron: '0 * * * *'", list));
+    scene.suspend(Some("hosts"));
+    for _ in 0..3 {
+        scene.pass(30);
+        scene.pull();
+    }
+    scene.resume(Some("hosts"));
+    while scene.pull() {}
+    let slots = [
+        ("11:00", "0 * * * *"),
+        ("11:30", "*/30 * * * *"),
+        ("12:00", "0 * * * *"),
+    ]
+    .map(|(time, schedule)| {
+        (
+            at(&format!("2026-11-21T{time}:00Z")),
+            Some(schedule.to_owned()),
+        )
+    });
+    let reasons = slots
+        .clone()
+        .map(|(slot, schedule)| Reason::SlotDue { slot, schedule });
+    assert_eq!(made(&scene, "hosts"), reasons);
+    let causes: Vec<Cause> = scene
+        .ledger("hosts")
+        .into_iter()
+        .map(|it| it.cause)
+        .collect();
+    let (first, schedule) = slots[0].clone();
+    let suspended = Cause::Slots {
+        first,
+        last: first,
+        count: 1,
+        schedule,
+    };
+    assert_eq!(causes.first(), Some(&suspended));
+    let resumed = slots.map(|(slot, schedule)| Cause::Resumed { slot, schedule });
+    assert_eq!(causes[causes.len() - 3..], resumed);
+}
+
+#[test]
 fn a_resumption_applies_the_policy_for_missed_slots() {
     for (policy, slots) in [("none", 0), ("latest", 1), ("all", 3)] {
         let mut scene = Scene::new(&catching_up(policy));

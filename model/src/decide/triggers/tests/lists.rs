@@ -72,6 +72,16 @@ fn a_list_of_one_schedule_is_the_schedule() {
 }
 
 #[test]
+fn a_very_long_schedule_is_cut_in_records() {
+    let long = format!("0{} * * * *", ",0".repeat(1_000));
+    let mut scene = Scene::new(&of(&format!("['{long}', '30 * * * *']")));
+    scene.pass(30);
+    scene.fire("hosts").unwrap();
+    let ledger = scene.ledger("hosts");
+    assert_eq!(slots(&ledger), [("11:00".to_owned(), Some(&long[..400]))]);
+}
+
+#[test]
 fn a_changed_list_starts_now() {
     let mut scene = Scene::new(&of(SEVERAL));
     scene.pass(15);

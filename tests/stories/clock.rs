@@ -9,14 +9,14 @@ use crate::support::{World, eventually, lines};
 
 const YEAR: i64 = 400 * 86_400;
 
-/// A schedule for every minute, a job that runs the whole time, and a job with an artifact that expires after an hour.
+/// Schedules for every minute and every midnight, a job that runs the whole time, and a job with an artifact that expires after an hour.
 fn workflow(begun: &Path, gate: &Path) -> String {
     let (begun, gate) = (begun.display(), gate.display());
     format!(
         "
 scans:
   tick:
-    on: {{cron: '* * * * *'}}
+    on: {{cron: ['* * * * *', '0 0 * * *']}}
     steps: [{{run: 'true'}}]
   long:
     on: {{dispatch: {{}}}}
@@ -77,6 +77,7 @@ fn a_minute_of_a_wrong_clock_stops_no_schedule_ends_no_job_and_deletes_no_file()
     eventually("the reason of the schedule", || {
         why().contains("far ahead of the clock")
     });
+    assert!(why().contains("by `* * * * *`: made job"), "{}", why());
     let printed = health(&world);
     assert!(
         printed.contains("clock_jumped") && printed.contains("restarts from now"),

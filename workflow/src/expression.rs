@@ -9,6 +9,7 @@ mod analysis;
 mod cel_value;
 mod compile;
 mod endless;
+mod equality;
 mod error;
 mod evaluate;
 mod explain;
@@ -38,6 +39,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cel_interpreter::Program;
+use cel_interpreter::common::ast::IdedExpr;
 
 pub(crate) use compile::compile;
 pub(crate) use endless::endless;
@@ -62,9 +64,9 @@ pub struct Expression(Arc<Parts>);
 
 struct Parts {
     source: String,
-    /// What is evaluated: the source, with conversions to text.
-    text: String,
     program: Program,
+    /// The program's tree with our own `==`, `!=` and `in`.
+    evaluated: IdedExpr,
     references: References,
     /// The compiled patterns of `matches`. They stay compiled as long as the expression exists.
     _patterns: Vec<Arc<Pattern>>,

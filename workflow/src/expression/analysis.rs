@@ -36,8 +36,6 @@ pub(super) struct Findings {
     pub(super) patterns: Vec<Arc<Pattern>>,
     pub(super) faults: Vec<Fault>,
     pub(super) warnings: Vec<Fault>,
-    /// The parts whose value is compared as text.
-    pub(super) as_text: Vec<Range<usize>>,
     pub(super) cost: u64,
     pub(super) taint: Taint,
 }
@@ -56,7 +54,6 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
         faults: Vec::new(),
         states: Vec::new(),
         warnings: Vec::new(),
-        as_text: Vec::new(),
         cost: 0,
     };
     let root = program.expression();
@@ -74,7 +71,6 @@ pub(super) fn analyse(source: &str, program: &Program, site: Site, names: &Names
         patterns: analysis.patterns,
         faults: analysis.faults,
         warnings,
-        as_text: analysis.as_text,
         cost: analysis.cost,
         taint: shape.taint,
     }
@@ -94,7 +90,6 @@ struct Analysis<'a> {
     /// The parts of the expression that are the `state` of a job.
     states: Vec<u64>,
     warnings: Vec<Fault>,
-    as_text: Vec<Range<usize>>,
     cost: u64,
 }
 

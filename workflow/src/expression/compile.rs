@@ -1,6 +1,5 @@
 //! Compiles text into a checked expression. Runs on a sandbox thread.
 
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use cel_interpreter::Env;
@@ -11,7 +10,7 @@ use super::error::Fault;
 use super::kind::Taint;
 use super::site::{Names, Site};
 use super::tree::children;
-use super::{Expression, Parts, history, pattern, syntax};
+use super::{Expression, Parts, equality, history, pattern, syntax};
 use crate::diagnostic::Code;
 use crate::limits::{
     EXPRESSION_BYTES, EXPRESSION_COST, EXPRESSION_DEPTH, EXPRESSION_NODES, SHALLOW_DEPTH,
@@ -20,7 +19,9 @@ use crate::limits::{
 /// The functions and macros of expressions; the same for every evaluation.
 pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib().with_optional_support(false);
-    let declared = history::declare(&mut env).and_then(|()| pattern::declare(&mut env));
+    let declared = history::declare(&mut env)
+        .and_then(|()| pattern::declare(&mut env))
+        .and_then(|()| equality::declare(&mut env));
     debug_assert!(
         declared.is_ok(),
         "the standard library declares no such function: {declared:?}"
@@ -74,7 +75,6 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
         patterns,
         faults,
         warnings,
-        as_text,
         cost,
         taint,
     } = analysis::analyse(source, &program, site, names);
@@ -90,19 +90,9 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
                 .hint("nest fewer `filter`, `map`, `all` or `exists`, or compute it in a step"),
         ]);
     }
-    let text = with_texts(source, &as_text);
-    let (program, depth) = if as_text.is_empty() {
-        (program, depth)
-    } else {
-        let program = ENVIRONMENT
-            .compile(&text)
-            .map_err(|errors| vec![syntax::fault(&text, &errors, names)])?;
-        let depth = check_size(source, program.expression())?;
-        (program, depth)
-    };
     let parts = Parts {
         source: source.to_owned(),
-        text,
+        evaluated: equality::replaced(program.expression()),
         program,
         references,
         _patterns: patterns,
@@ -114,20 +104,6 @@ pub(crate) fn compile(source: &str, site: Site, names: &Names) -> Result<Compile
         warnings,
         taint,
     })
-}
-
-/// `source` with `string(…)` around these parts of it.
-fn with_texts(source: &str, parts: &[Range<usize>]) -> String {
-    let mut insertions: Vec<_> = (parts.iter())
-        .flat_map(|part| [(part.start, "string("), (part.end, ")")])
-        .collect();
-    // At the same place a part ends before the next one starts.
-    insertions.sort_unstable();
-    let mut text = source.to_owned();
-    for (at, inserted) in insertions.into_iter().rev() {
-        text.insert_str(at, inserted);
-    }
-    text
 }
 
 /// Checks the size of the tree before any recursive walk. Returns its depth.

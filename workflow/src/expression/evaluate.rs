@@ -46,7 +46,7 @@ pub(super) fn value(
     expression: &Expression,
     variables: &Variables,
 ) -> Result<Value, EvaluationError> {
-    node(expression, expression.program().expression(), variables)
+    node(expression, &expression.0.evaluated, variables)
 }
 
 pub(super) fn truth(

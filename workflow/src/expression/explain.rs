@@ -31,7 +31,7 @@ pub enum Operand {
 }
 
 pub(super) fn explain(expression: &Expression, variables: &Variables) -> Explanation {
-    walk(expression, expression.program().expression(), variables)
+    walk(expression, &expression.0.evaluated, variables)
 }
 
 fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Explanation {
@@ -123,7 +123,7 @@ fn walk(expression: &Expression, node: &IdedExpr, variables: &Variables) -> Expl
 
 /// The source from the first to the last token of the node whose place the library knows.
 fn source_of(expression: &Expression, node: &IdedExpr) -> String {
-    let text = &expression.0.text;
-    let range = super::analysis::covered(text, expression.program().source_info(), node);
-    text.get(range).unwrap_or(text).trim().to_owned()
+    let source = expression.source();
+    let range = super::analysis::covered(source, expression.program().source_info(), node);
+    source.get(range).unwrap_or(source).trim().to_owned()
 }

@@ -88,6 +88,15 @@ impl Kind {
         }
     }
 
+    /// Whether a comparison of the two kinds compares a boolean with a text.
+    pub(super) fn mixes_with(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Bool, Self::Text) | (Self::Text, Self::Bool) => true,
+            (Self::List(a), Self::List(b)) | (Self::Map(a), Self::Map(b)) => a.mixes_with(b),
+            _ => false,
+        }
+    }
+
     /// The kind of a value that has one of two kinds.
     pub(super) fn join(self, other: Self) -> Self {
         match (self, other) {

@@ -171,6 +171,11 @@ fn scans_are_lists_of_jobs_with_answers() {
             Ok(Value::Bool(true)),
         ),
         ("scans.hosts.map(j, j.id).size()", Ok(Value::Int(3))),
+        ("1 in [2, 1.0]", Ok(Value::Bool(true))),
+        (
+            "1 in dyn(2)",
+            Err("expression `1 in dyn(2)`: `in` takes a list or a map on its right".to_owned()),
+        ),
     ] {
         assert_eq!(evaluate(source), expected, "{source}");
     }

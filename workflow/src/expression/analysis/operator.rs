@@ -54,9 +54,14 @@ impl Analysis<'_> {
                 let (left, right) = (self.value(one), self.value(other));
                 self.hint_at_quotes(one, &right.kind);
                 self.hint_at_quotes(other, &left.kind);
-                let is_text = self.boolean_as_text(node, name, (one, &left.kind), other)
-                    || self.boolean_as_text(node, name, (other, &right.kind), one);
-                if !is_text && !left.kind.is_comparable_with(&right.kind) {
+                let text = literal_text(one).or(literal_text(other));
+                let is_text = matches!(text, None | Some("true" | "false"));
+                if is_text && left.kind.mixes_with(&right.kind) {
+                    let is_first = matches!(left.kind, Kind::Bool);
+                    let boolean = if is_first { one } else { other };
+                    let is_equal = (name == operators::EQUALS) == (text == Some("true"));
+                    self.boolean_as_text(node, text.map(|_| (boolean, is_equal)));
+                } else if !left.kind.is_comparable_with(&right.kind) {
                     self.mismatch(node, format!("{} never equals {}", left.kind, right.kind));
                 }
                 self.spend(left.bytes.min(right.bytes));
@@ -127,38 +132,25 @@ impl Analysis<'_> {
         Shape::of(Kind::Bool)
     }
 
-    /// Whether `operand` is compared as text with `'true'` or `'false'`. An input of unknown kind may be a boolean.
-    fn boolean_as_text(
-        &mut self,
-        node: &IdedExpr,
-        operator: &str,
-        (operand, kind): (&IdedExpr, &Kind),
-        other: &IdedExpr,
-    ) -> bool {
-        let Some(text @ ("true" | "false")) = literal_text(other) else {
-            return false;
+    /// Warns that `node` compares a boolean with a text. If the text is a literal, the boolean alone or its negation is enough.
+    fn boolean_as_text(&mut self, node: &IdedExpr, enough: Option<(&IdedExpr, bool)>) {
+        let hint = match enough {
+            Some((boolean, is_equal)) => {
+                let boolean = self.source.get(self.range(boolean)).unwrap_or("…");
+                match boolean {
+                    _ if is_equal => format!("`{boolean}` is enough"),
+                    _ if boolean.contains(' ') => format!("`!({boolean})` is enough"),
+                    _ => format!("`!{boolean}` is enough"),
+                }
+            }
+            None => {
+                "it is compared as its text, `true` or `false`; compare two booleans or two texts"
+                    .to_owned()
+            }
         };
-        let is_boolean = matches!(kind, Kind::Bool);
-        if !(is_boolean || kind.is_unknown() && is_input(operand)) {
-            return false;
-        }
-        let range = self.range(operand);
-        if is_boolean {
-            let operand = self.source.get(range.clone()).unwrap_or("…");
-            let enough = match ((operator == operators::EQUALS) == (text == "true"), operand) {
-                (true, operand) => operand.to_owned(),
-                (false, operand) if operand.contains(' ') => format!("!({operand})"),
-                (false, operand) => format!("!{operand}"),
-            };
-            let message = "this compares a boolean with a text";
-            let warning = Fault::new(self.range(node), Code::BooleanAsText, message)
-                .hint(format!("`{enough}` is enough"));
-            self.warn(warning);
-        }
-        if !self.as_text.contains(&range) {
-            self.as_text.push(range);
-        }
-        true
+        let message = "this compares a boolean with a text";
+        let warning = Fault::new(self.range(node), Code::BooleanAsText, message);
+        self.warn(warning.hint(hint));
     }
 
     fn arithmetic(&mut self, node: &IdedExpr, name: &str, left: Shape, right: Shape) -> Shape {
@@ -308,6 +300,9 @@ impl Analysis<'_> {
             }
         }
         let wanted = self.value(element);
+        if matches!(&shape.kind, Kind::List(kind) if kind.mixes_with(&wanted.kind)) {
+            self.boolean_as_text(node, None);
+        }
         self.compared_state(node, element, container);
         self.cost = self.cost.saturating_add(shape.length);
         self.spend(wanted.bytes.min(shape.bytes).saturating_mul(shape.length));

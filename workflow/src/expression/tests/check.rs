@@ -187,7 +187,7 @@ fn references_are_what_is_named() {
 }
 
 #[test]
-fn a_boolean_is_compared_with_true_and_false_as_text() {
+fn a_boolean_equals_its_text() {
     let context = super::context();
     let sandbox = Sandbox::shared().unwrap();
     for (source, expected) in [
@@ -208,6 +208,30 @@ fn a_boolean_is_compared_with_true_and_false_as_text() {
         ("[1, 2].all(x, (x > 0) == 'true')", true),
         ("[1].exists(x, inputs.flag == 'true')", true),
         ("ok == 'true'", true),
+        // The kind of these values is known only at evaluation.
+        ("(ok ? inputs.flag : 'x') == 'true'", true),
+        ("(ok ? inputs.flag : 'x') != 'false'", true),
+        ("[inputs.flag, 'x'][0] == 'true'", true),
+        ("[inputs.flag, 'x'].exists(x, x == 'true')", true),
+        ("['x', 1].map(x, inputs.flag).all(x, x == 'true')", true),
+        ("inputs.flag == dyn('true')", true),
+        ("dyn(inputs.flag) == 'true'", true),
+        ("inputs.flag == dyn('yes')", false),
+        // Lists and maps.
+        ("inputs.flag in ['false', 'true']", true),
+        ("inputs.flag in ['false', 'yes']", false),
+        ("inputs.flag in {'true': 1}", true),
+        ("'true' in [1, inputs.flag]", true),
+        ("!(inputs.flag in ['true'])", false),
+        ("[inputs.flag] == ['true']", true),
+        ("[inputs.flag, ok] == ['true']", false),
+        ("[[1], [inputs.flag]] != [[1], ['false']]", true),
+        ("{'a': inputs.flag} == {'a': 'true'}", true),
+        ("{'a': inputs.flag} == {'b': 'true'}", false),
+        ("{1: ok, 2: ok} == {1u: ok}", false),
+        // Two texts.
+        ("inputs.flag == inputs.text", false),
+        ("vars.TARGET != inputs.flag", true),
         // A text stays what it is.
         ("inputs.text == 'true'", false),
         ("inputs.text != 'true'", true),
@@ -224,7 +248,7 @@ fn a_boolean_is_compared_with_true_and_false_as_text() {
 }
 
 #[test]
-fn an_explanation_shows_that_a_boolean_was_compared_as_text() {
+fn an_explanation_of_a_boolean_that_was_compared_as_text_shows_the_source() {
     let source = "inputs.flag == 'true' && ok";
     let expression = Expression::parse(source, Site::Condition).unwrap();
     let explanation = Sandbox::shared()
@@ -234,7 +258,7 @@ fn an_explanation_shows_that_a_boolean_was_compared_as_text() {
     let [Operand::Evaluated(first), Operand::Evaluated(second)] = parts.as_slice() else {
         panic!("{parts:?}")
     };
-    assert_eq!(first.text, "string(inputs.flag) == 'true'");
+    assert_eq!(first.text, "inputs.flag == 'true'");
     assert_eq!(
         (&first.result, second.text.as_str()),
         (&Ok(Value::Bool(true)), "ok")

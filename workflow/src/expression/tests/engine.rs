@@ -20,6 +20,12 @@ fn the_deepest_shallow_expressions_need_little_stack() {
     let sources = [
         ["1"; SHALLOW_DEPTH].join("+"),
         ["ok"; 64].join(" && "),
+        ["ok"; SHALLOW_DEPTH].join(" == "),
+        format!(
+            "{0}1{1} == {0}1{1}",
+            "[".repeat(SHALLOW_DEPTH - 2),
+            "]".repeat(SHALLOW_DEPTH - 2)
+        ),
         format!(
             "size({}1{})",
             "[".repeat(SHALLOW_DEPTH - 2),

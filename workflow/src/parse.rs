@@ -18,6 +18,7 @@ mod triggers;
 mod unexpanded;
 mod variables;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -80,6 +81,8 @@ fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, 
         policy,
         inputs_read: InputsRead::default(),
         expression_bytes: 0,
+        shared_variables: BTreeSet::new(),
+        variables: BTreeSet::new(),
     };
     let workflow = yaml::build(text, &mut reader.report).and_then(|root| reader.workflow(&root));
     match workflow {
@@ -107,6 +110,10 @@ struct Reader<'t> {
     inputs_read: InputsRead,
     /// Bytes of all expressions so far.
     expression_bytes: usize,
+    /// Environment variables of the workflow.
+    shared_variables: BTreeSet<String>,
+    /// Environment variables of the scan that is being read.
+    variables: BTreeSet<String>,
 }
 
 impl Reader<'_> {
@@ -120,6 +127,7 @@ impl Reader<'_> {
             "{ scans: { NAME: … } }",
             &mut self.report,
         )?;
+        self.shared_variables = declared::variables(root);
         let before = self.report.unread();
         object.check_keys(&keys::WORKFLOW, &mut self.report);
         // True if the object has no unknown and no duplicate keys.
@@ -196,6 +204,7 @@ impl Reader<'_> {
                 steps_before: usize::MAX,
                 is_terse: self.report.is_full(),
             };
+            self.variables = declared::variables(&entry.value);
             read.extend(self.scan(entry, triggers, &inherited, &names));
         }
         Some((read, inherited.variables))

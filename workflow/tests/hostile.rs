@@ -215,6 +215,10 @@ fn long_files() -> Vec<Hostile> {
             None,
             move || filled(&variable, "${A "),
         ),
+        of("1 MiB of names that a script sets", LONG, None, move || {
+            let names = (0..50_000).map(|n| format!("          V{n}=\n"));
+            scans(1, cheap) + &names.collect::<String>()
+        }),
         of("1 MiB on one line", LONG, Code::FileTooComplex, || {
             filled("[", "a, ")
         }),

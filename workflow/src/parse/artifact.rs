@@ -145,8 +145,7 @@ impl Reader<'_> {
             };
             match check_path(text) {
                 Ok(()) => {
-                    let hint = "let the script write to a path that never changes, and name that";
-                    self.literal(item, text, "paths", hint);
+                    self.literal_path(item, text);
                     paths.push(text.to_owned());
                 }
                 Err((message, hint)) => {

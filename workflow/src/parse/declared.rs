@@ -2,6 +2,7 @@
 //! error is not also reported as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::object::keys;
@@ -14,11 +15,8 @@ pub(super) type Inputs = BTreeMap<String, Option<InputKind>>;
 /// Scans with the names of their artifacts.
 pub(super) fn scans(entries: &[Entry]) -> BTreeMap<String, BTreeSet<String>> {
     let artifacts = |scan: &Node| {
-        let items = match member(scan, "artifacts").map(|node| &node.content) {
-            Some(Content::List(items)) => items.as_slice(),
-            _ => &[],
-        };
-        let names = items.iter().filter_map(|item| member(item, "name"));
+        let items = items(scan, "artifacts").iter();
+        let names = items.filter_map(|item| member(item, "name"));
         names
             .filter_map(|name| text(name))
             .map(str::to_owned)
@@ -68,6 +66,24 @@ pub(super) fn steps(scan: &Node) -> Option<Arc<BTreeMap<String, usize>>> {
     Some(Arc::new(steps))
 }
 
+/// The environment variables of a scan or workflow: those in `env` and `pass_env`, and those that a script sets as `NAME=`.
+pub(super) fn variables(node: &Node) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    if let Some(Content::Map(entries)) = member(node, "env").map(|env| &env.content) {
+        names.extend(entries.iter().map(|entry| entry.key.to_string()));
+    }
+    let passed = items(node, "pass_env").iter();
+    names.extend(passed.filter_map(|item| text(item)).map(str::to_owned));
+    for step in items(node, "steps") {
+        let script = member(step, "run").and_then(text).unwrap_or_default();
+        let words = script.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '='));
+        let set = words.filter_map(|word| word.split_once('='));
+        let set = set.filter(|(_, value)| !value.starts_with('='));
+        names.extend(set.map(|(name, _)| name.to_owned()));
+    }
+    names
+}
+
 /// Whether a node is an object without misspelled or repeated keys.
 fn is_plain(node: &Node, known: &[&str]) -> bool {
     match &node.content {
@@ -115,6 +131,14 @@ pub(super) fn member_entry<'n>(node: &'n Node, key: &str) -> Option<&'n Entry> {
     match &node.content {
         Content::Map(entries) => entries.iter().find(|entry| &*entry.key == key),
         Content::Scalar(_) | Content::List(_) | Content::Invalid => None,
+    }
+}
+
+/// The entries of a key's list.
+fn items<'n>(node: &'n Node, key: &str) -> &'n [Rc<Node>] {
+    match member(node, key).map(|node| &node.content) {
+        Some(Content::List(items)) => items,
+        _ => &[],
     }
 }
 

@@ -141,8 +141,7 @@ impl Reader<'_> {
         if let Content::List(items) = &entry.value.content {
             for item in items {
                 if let Content::Scalar(scalar) = &item.content {
-                    let hint = "write the label of the runner out";
-                    self.literal(item, &scalar.text, "runs_on", hint);
+                    self.literal_label(item, &scalar.text);
                 }
             }
         }

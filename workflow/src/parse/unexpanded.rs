@@ -19,41 +19,73 @@ const DEFAULT_SHELL: [&str; 8] = [
     "--norc",
 ];
 
+/// Variables that a script is likely to have, in addition to those that its scan sets.
+const VARIABLES: [&str; 14] = [
+    "CI",
+    "GOPATH",
+    "HOME",
+    "HOSTNAME",
+    "JAVA_HOME",
+    "LANG",
+    "LOGNAME",
+    "OLDPWD",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "USER",
+];
+
+/// The prefixes of further variables. Scripts of other services have the last two.
+const PREFIXES: [&str; 4] = ["SERVICE_", "LC_", "GITHUB_", "RUNNER_"];
+
 impl Reader<'_> {
-    /// Warns about a variable or template in an entry of `paths` or `runs_on`.
-    pub(super) fn literal(&mut self, node: &Node, text: &str, key: &str, hint: &str) {
-        if let Some(found) = expansions(text).next() {
-            self.not_expanded(node, text, key, found, hint);
-        }
+    /// Warns about a variable or template in a path of an artifact.
+    pub(super) fn literal_path(&mut self, node: &Node, path: &str) {
+        let found = expansion(path, 0..path.len(), |name| self.is_variable(name));
+        let hint = "let the script write to a path that never changes, and name that";
+        self.not_expanded(node, path, "paths", found, hint);
     }
 
-    /// Warns about a variable in a value of `env`. A name with small letters may belong to another language.
+    /// Warns about a variable or template in a label, whatever its name: labels have no `$`.
+    pub(super) fn literal_label(&mut self, node: &Node, label: &str) {
+        let found = expansion(label, 0..label.len(), |_| true);
+        self.not_expanded(
+            node,
+            label,
+            "runs_on",
+            found,
+            "write the label of the runner out",
+        );
+    }
+
+    /// Warns about a variable in a value of `env`.
     pub(super) fn literal_variable(&mut self, node: &Node, text: &str, name: &str) {
-        let is_small = |it: &&str| it.contains(|c: char| c.is_ascii_lowercase());
-        let found = template::texts(text).find_map(|outside| {
-            let part = text.get(outside.clone())?;
-            let mut found =
-                expansions(part).map(|it| it.start + outside.start..it.end + outside.start);
-            found.find(|it| {
-                let variable = text.get(it.clone()).unwrap_or("");
-                variable.starts_with("$(") || name_of(variable).filter(|it| !is_small(it)).is_some()
-            })
-        });
-        let Some(found) = found else { return };
+        let found = template::texts(text)
+            .find_map(|outside| expansion(text, outside, |name| self.is_variable(name)));
         let hint = if text.contains(['"', '\n', '\\']) || text.contains("${{") {
             "set it at the beginning of the script, with `export`".to_owned()
         } else {
-            format!("set it in the script: `export {name}=\"{text}\"`")
+            // A shell does not replace `~` between quotes.
+            let script = format!(":{text}").replace(":~/", ":$HOME/");
+            format!("set it in the script: `export {name}=\"{}\"`", &script[1..])
         };
         self.not_expanded(node, text, "env", found, &hint);
     }
 
+    fn is_variable(&self, name: &str) -> bool {
+        VARIABLES.contains(&name)
+            || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || self.shared_variables.contains(name)
+            || self.variables.contains(name)
+    }
+
     /// Warns about the place of the script in a command line, as other services have it.
     pub(super) fn placeholder(&mut self, node: &Node, text: &str) {
-        if let Some(at) = text.find("{0}") {
-            let hint = "leave it out: the path of the script is added at the end";
-            self.not_expanded(node, text, "shell", at..at + 3, hint);
-        }
+        let found = text.find("{0}").map(|at| at..at + 3);
+        let hint = "leave it out: the path of the script is added at the end";
+        self.not_expanded(node, text, "shell", found, hint);
     }
 
     fn not_expanded(
@@ -61,9 +93,10 @@ impl Reader<'_> {
         node: &Node,
         text: &str,
         key: &str,
-        found: Range<usize>,
+        found: Option<Range<usize>>,
         hint: &str,
     ) {
+        let Some(found) = found else { return };
         let shown = text.get(found.clone()).unwrap_or("…");
         let message =
             format!("nothing replaces `{shown}` in `{key}`: it is taken as it is written");
@@ -122,24 +155,37 @@ fn base(word: &str) -> &str {
 /// Longer text is not searched for its end, so that the time grows only with the length of a file.
 const LONGEST_EXPANSION: usize = 200;
 
-/// What a shell or a template would replace: `$NAME`, `${…}`, `$(…)` and `${{ … }}`.
-fn expansions(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices('$').filter_map(|(start, _)| {
-        let rest = text.get(start..)?;
+/// The first part of `text` within a range that a template or a shell would replace: `${{ … }}`, `$NAME`, `${NAME}`, `$(…)`, a
+/// command between backquotes and `~/`.
+fn expansion(
+    text: &str,
+    within: Range<usize>,
+    is_variable: impl Fn(&str) -> bool,
+) -> Option<Range<usize>> {
+    let part = text.get(within.clone())?;
+    part.match_indices(['$', '`', '~']).find_map(|(at, _)| {
+        let (before, rest) = (text.get(..within.start + at)?, part.get(at..)?);
         let rest = rest.get(..rest.floor_char_boundary(LONGEST_EXPANSION))?;
         let end = |closing: &str| rest.find(closing).map(|at| at + closing.len());
-        let length = if text.get(..start)?.ends_with('\\') {
+        let name = name_of(rest).filter(|name| is_variable(name));
+        let length = if rest.starts_with('~') {
+            let is_start = before.is_empty() || before.ends_with(':');
+            (is_start && rest.starts_with("~/")).then_some(1)
+        } else if rest.starts_with('`') {
+            let end = rest.get(1..)?.find('`').map(|at| at + 2);
+            end.filter(|end| before.is_empty() && *end == text.trim_end().len())
+        } else if before.ends_with('\\') {
             None
         } else if rest.starts_with("${{") {
             end("}}")
         } else if rest.starts_with("${") {
-            end("}").filter(|_| name_of(rest).is_some())
+            end("}").filter(|_| name.is_some())
         } else if rest.starts_with("$(") {
             end(")")
         } else {
-            name_of(rest).map(|name| name.len() + 1)
+            name.map(|name| name.len() + 1)
         };
-        length.map(|length| start..start + length)
+        length.map(|length| before.len()..before.len() + length)
     })
 }
 

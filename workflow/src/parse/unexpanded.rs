@@ -111,6 +111,7 @@ impl Reader<'_> {
         let Some(line) = script
             .strip_prefix("#!")
             .and_then(|rest| rest.lines().next())
+            .filter(|line| line.trim_start().starts_with('/'))
         else {
             return;
         };

@@ -26,6 +26,7 @@ use super::pattern::Pattern;
 use super::reach;
 use super::references::References;
 use super::site::{Names, Purpose, Site};
+use super::tree::literal_text;
 use crate::diagnostic::Code;
 use crate::limits::{COMPREHENSION_DEPTH, VALUE_BYTES};
 use crate::suggestion::did_you_mean;
@@ -236,8 +237,18 @@ impl Analysis<'_> {
     fn expect_boolean(&mut self, node: &IdedExpr, shape: &Shape) {
         if !matches!(shape.kind, Kind::Bool) && !shape.kind.is_unknown() {
             let message = format!("expected a boolean, this is {}", shape.kind);
-            self.fault(self.range(node), Code::ExpressionType, message, None);
+            let hint = self.compare_hint(node, &shape.kind);
+            self.fault(self.range(node), Code::ExpressionType, message, hint);
         }
+    }
+
+    /// What to do with a text that is used as a boolean.
+    fn compare_hint(&self, node: &IdedExpr, kind: &Kind) -> Option<String> {
+        let text = self.source.get(self.range(node))?;
+        matches!(kind, Kind::Text).then(|| match literal_text(node) {
+            Some(_) => "compare it with something".to_owned(),
+            None => format!("compare it, as in `{text} == 'true'`"),
+        })
     }
 
     fn check_result(&mut self, root: &IdedExpr, shape: &Shape) {
@@ -245,8 +256,7 @@ impl Analysis<'_> {
         let (fits, code, message, hint) = match self.site.purpose() {
             Purpose::Answer => return,
             Purpose::Decision => {
-                let hint = matches!(shape.kind, Kind::Text)
-                    .then(|| "compare it with something".to_owned());
+                let hint = self.compare_hint(root, &shape.kind);
                 let fits = matches!(shape.kind, Kind::Bool) || shape.kind.is_unknown();
                 (
                     fits,

@@ -397,6 +397,7 @@ impl Reader<'_> {
                         .error(entry.value.span, Code::InvalidValue, message);
                     return None;
                 }
+                self.literal_default(&entry.value, text);
                 Some(InputValue::Text(text.to_owned()))
             }
             InputKind::Bool => {

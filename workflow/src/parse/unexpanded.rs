@@ -43,7 +43,9 @@ const PREFIXES: [&str; 4] = ["SERVICE_", "LC_", "GITHUB_", "RUNNER_"];
 impl Reader<'_> {
     /// Warns about a variable or template in a path of an artifact.
     pub(super) fn literal_path(&mut self, node: &Node, path: &str) {
-        let found = expansion(path, 0..path.len(), |name| self.is_variable(name));
+        let is_variable =
+            |name: &str| self.is_variable(name) || !name.contains(|c: char| c.is_ascii_lowercase());
+        let found = expansion(path, 0..path.len(), is_variable);
         let hint = "let the script write to a path that never changes, and name that";
         self.not_expanded(node, path, "paths", found, hint);
     }
@@ -72,6 +74,13 @@ impl Reader<'_> {
             format!("set it in the script: `export {name}=\"{}\"`", &script[1..])
         };
         self.not_expanded(node, text, "env", found, &hint);
+    }
+
+    /// Warns about a template in the default of an input.
+    pub(super) fn literal_default(&mut self, node: &Node, text: &str) {
+        let found = text.find("${{").map(|at| at..at + 3);
+        let hint = "leave the default out, and write `inputs.NAME != '' ? inputs.NAME : vars.NAME` where the input is read";
+        self.not_expanded(node, text, "default", found, hint);
     }
 
     fn is_variable(&self, name: &str) -> bool {
@@ -120,7 +129,7 @@ impl Reader<'_> {
             .next_if(|word| base(word) == "env" || word.starts_with('-') || word.contains('='))
             .is_some()
         {}
-        let Some(program) = words.next().map(base) else {
+        let Some(program) = words.next().map(base).filter(|word| !word.is_empty()) else {
             return;
         };
         let words: Vec<&str> = std::iter::once(program).chain(words).collect();
@@ -181,6 +190,8 @@ fn expansion(
             end("}}")
         } else if rest.starts_with("${") {
             end("}").filter(|_| name.is_some())
+        } else if rest.starts_with("$((") {
+            end("))")
         } else if rest.starts_with("$(") {
             end(")")
         } else {

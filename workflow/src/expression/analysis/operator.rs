@@ -56,13 +56,19 @@ impl Analysis<'_> {
                 self.hint_at_quotes(other, &left.kind);
                 let text = literal_text(one).or(literal_text(other));
                 let is_text = matches!(text, None | Some("true" | "false"));
-                if is_text && left.kind.mixes_with(&right.kind) {
+                let mixes = left.kind.mixes_with(&right.kind);
+                if mixes && is_text {
                     let is_first = matches!(left.kind, Kind::Bool);
                     let boolean = if is_first { one } else { other };
                     let is_equal = (name == operators::EQUALS) == (text == Some("true"));
                     self.boolean_as_text(node, text.map(|_| (boolean, is_equal)));
                 } else if !left.kind.is_comparable_with(&right.kind) {
-                    self.mismatch(node, format!("{} never equals {}", left.kind, right.kind));
+                    let message = if mixes {
+                        "a boolean equals only the texts `'true'` and `'false'`".to_owned()
+                    } else {
+                        format!("{} never equals {}", left.kind, right.kind)
+                    };
+                    self.mismatch(node, message);
                 }
                 self.spend(left.bytes.min(right.bytes));
                 self.compared_state(node, one, other);
@@ -109,8 +115,23 @@ impl Analysis<'_> {
         })
     }
 
-    /// `left || right`. A text on the left is meant as a value with a default.
+    /// `left || right`. A text on the left is meant as a value with a default, and `a && b || 'c'` as `a ? b : 'c'`.
     fn either(&mut self, node: &IdedExpr, left: &IdedExpr, right: &IdedExpr) -> Shape {
+        if let Some((condition, value)) = conjunction(left)
+            && conjunction(value).is_none()
+            && literal_text(right).is_some()
+        {
+            self.boolean(condition);
+            self.value(value);
+            let [condition, value, other] = [condition, value, right]
+                .map(|node| self.source.get(self.range(node)).unwrap_or("…"));
+            let hint = format!(
+                "write `{condition} ? {value} : {other}`, and quote the whole text because of the `: `"
+            );
+            let message = "`||` takes booleans, its right side is a string".to_owned();
+            self.fault(self.range(node), Code::ExpressionType, message, Some(hint));
+            return Shape::of(Kind::Any);
+        }
         let shapes = (self.value(left), self.value(right));
         if matches!(shapes.0.kind, Kind::Text) {
             let text = |node| self.source.get(self.range(node)).unwrap_or("…");
@@ -341,6 +362,17 @@ impl Analysis<'_> {
 
     pub(super) fn mismatch(&mut self, node: &IdedExpr, message: String) {
         self.fault(self.range(node), Code::ExpressionType, message, None);
+    }
+}
+
+/// The sides of `left && right`.
+fn conjunction(node: &IdedExpr) -> Option<(&IdedExpr, &IdedExpr)> {
+    match &node.expr {
+        Expr::Call(call) if call.func_name == operators::LOGICAL_AND => match &*call.args {
+            [left, right] => Some((left, right)),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

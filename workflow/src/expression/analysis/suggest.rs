@@ -23,6 +23,10 @@ impl Analysis<'_> {
         if self.names.is_terse {
             return None;
         }
+        if name == "env" {
+            let hint = "expressions do not read the environment; write `$NAME` in the script";
+            return Some(hint.to_owned());
+        }
         let scans = self.names.scans.as_ref();
         if scans.is_some_and(|scans| scans.contains_key(name)) {
             return Some(format!("did you mean `scans.{name}`?"));

@@ -1,5 +1,7 @@
 //! Names of jobs on the command line.
 
+use std::fmt;
+
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use client::Client;
@@ -51,6 +53,15 @@ pub(crate) fn job_name(text: &str) -> Result<JobName, String> {
         "a job's id looks like 0192f0c1-2d3e-7a4b-8c5d-000000000001, and {PART_DIGITS} or more of its first or last digits \
          will do; `everscan scan dispatch` prints it, and `everscan job list` shows the last digits of all"
     ))
+}
+
+impl fmt::Display for JobName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Part(part) => f.write_str(part),
+        }
+    }
 }
 
 impl JobName {

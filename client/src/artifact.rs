@@ -9,6 +9,7 @@ use wire::{Artifact, ArtifactDiff, ArtifactEntry, Page};
 
 use crate::call::Answer;
 use crate::job::job_route;
+use crate::route::Route;
 use crate::{Client, Error, limits};
 
 /// A file that is being downloaded: an artifact, or the files of a repository. Its content is not checked here.
@@ -55,11 +56,13 @@ impl Client {
         self.get(&route).answer().await
     }
 
-    /// Removes an artifact of a finished job, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. Its record stays.
+    /// Removes an artifact of a finished job, by id or name: `DELETE /jobs/{id}/artifacts/{artifact}`. Its record stays. `job`
+    /// is the job's id or a part of it.
     ///
     /// An unfinished job is refused with [`wire::ErrorCode::IllegalTransition`].
-    pub async fn delete_artifact(&self, job: Uuid, artifact: &str) -> Result<(), Error> {
-        let route = job_route(job).then("artifacts").name(artifact)?;
+    pub async fn delete_artifact(&self, job: &str, artifact: &str) -> Result<(), Error> {
+        let route = Route::v0("jobs").name(job)?.then("artifacts");
+        let route = route.name(artifact)?;
         self.call(Method::DELETE, &route).done().await
     }
 

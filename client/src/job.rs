@@ -92,23 +92,26 @@ impl Client {
             .await
     }
 
-    /// Removes a finished job, with its log and artifacts: `DELETE /jobs/{id}`.
+    /// Removes a finished job, with its log and artifacts: `DELETE /jobs/{id}`. `job` is its id or a part of it.
     ///
     /// An unfinished job is refused with [`wire::ErrorCode::IllegalTransition`].
-    pub async fn delete_job(&self, id: Uuid) -> Result<(), Error> {
-        self.call(Method::DELETE, &job_route(id)).done().await
+    pub async fn delete_job(&self, job: &str) -> Result<(), Error> {
+        self.call(Method::DELETE, &Route::v0("jobs").name(job)?)
+            .done()
+            .await
     }
 
     /// Runs a finished job again, with the same revision or the active revision: `POST /jobs/{id}/rerun`. Returns the new job.
-    /// Calls with the same idempotency key make one job, so this call is repeated if the daemon cannot be reached.
+    /// Calls with the same idempotency key make one job, so this call is repeated if the daemon cannot be reached. `job` is the
+    /// job's id or a part of it.
     pub async fn rerun_job(
         &self,
-        id: Uuid,
+        job: &str,
         request: RerunJob,
         idempotency_key: &str,
     ) -> Result<ChangedJob, Error> {
         let response: DispatchResponse = self
-            .call(Method::POST, &job_route(id).then("rerun"))
+            .call(Method::POST, &Route::v0("jobs").name(job)?.then("rerun"))
             .idempotent(idempotency_key)?
             .json(&request)?
             .answer()
@@ -116,11 +119,11 @@ impl Client {
         Ok(response.job)
     }
 
-    /// Cancels a job: `POST /jobs/{id}/cancel`. Returns the cancelled job.
+    /// Cancels a job: `POST /jobs/{id}/cancel`. Returns the cancelled job. `job` is its id or a part of it.
     ///
     /// A finished job is refused with [`wire::ErrorCode::IllegalTransition`].
-    pub async fn cancel_job(&self, id: Uuid) -> Result<ChangedJob, Error> {
-        self.call(Method::POST, &job_route(id).then("cancel"))
+    pub async fn cancel_job(&self, job: &str) -> Result<ChangedJob, Error> {
+        self.call(Method::POST, &Route::v0("jobs").name(job)?.then("cancel"))
             .json(&CancelJob {})?
             .answer()
             .await

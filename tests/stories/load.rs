@@ -240,7 +240,7 @@ async fn dispatch(client: &Client, promises: &Mutex<Promises>) {
     }
     for (job, tag) in jobs {
         if is_cancelled(&tag)
-            && let Ok(job) = client.cancel_job(job).await
+            && let Ok(job) = client.cancel_job(&job.to_string()).await
         {
             promises.lock().unwrap().saw(&whole(job));
         }

@@ -181,13 +181,13 @@ pub(crate) async fn delete(client: &Client, promises: &Mutex<Promises>) {
     let chosen = promises.lock().unwrap().choose_deletion();
     match chosen {
         Some(Deletion::Job(job)) => {
-            let answer = client.delete_job(job).await;
+            let answer = client.delete_job(&job.to_string()).await;
             // Retention may have been faster, and a repeated request finds the result of the first.
             let is_gone = answer.err().is_none_or(|it| it.status() == Some(404));
             is_gone.then(|| promises.lock().unwrap().saw_gone(job));
         }
         Some(Deletion::Artifact(job)) => {
-            let answer = client.delete_artifact(job, "numbers").await;
+            let answer = client.delete_artifact(&job.to_string(), "numbers").await;
             let is_gone = answer.is_ok();
             is_gone.then(|| promises.lock().unwrap().note_artifacts_removed(job));
         }

@@ -82,8 +82,9 @@ impl Command {
         match self {
             Self::Artifact(command) => command.run(session).await,
             Self::Cancel { job } => {
-                let (client, id) = session.client_and_job(&job).await?;
-                let job = client.cancel_job(id).await?;
+                // The daemon knows parts of ids too, and looking one up takes another right.
+                let job = job.name()?.to_string();
+                let job = session.client()?.cancel_job(&job).await?;
                 session.show(&job, |job| format!("{}\n", job.state().as_str()))?;
                 Ok(Exit::Succeeded)
             }
@@ -92,8 +93,7 @@ impl Command {
             Self::Delete { jobs } => {
                 let client = session.client()?;
                 for job in jobs {
-                    let job = job.id(&client).await?;
-                    client.delete_job(job).await?;
+                    client.delete_job(&job.to_string()).await?;
                     session.report(&format!("job {job} is deleted"));
                 }
                 Ok(Exit::Succeeded)

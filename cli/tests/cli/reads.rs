@@ -267,18 +267,43 @@ fn projects() {
 }
 
 #[test]
-fn a_partial_id_is_resolved_first() {
-    let found = job(JobState::Running);
-    let cancelled = job(JobState::Cancelled);
-    let server = Server::start([Reply::json(&found), Reply::json(&cancelled)]);
-    let output = run_at(&server.url, "job cancel 0000-0001");
-    assert_eq!((output.code, output.stdout.as_str()), (0, "cancelled\n"));
-    let id = found.id;
+fn a_part_of_an_id_is_sent_as_typed_where_a_change_needs_no_other_right() {
+    let part = "0000-0001";
+    let gone = || Reply::bytes("").status(204);
+    let made = json!({"job": job(JobState::Scheduled)});
+    for (line, reply, request) in [
+        (
+            "job cancel",
+            Reply::json(&job(JobState::Cancelled)),
+            "POST /v0/jobs/0000-0001/cancel",
+        ),
+        (
+            "job rerun",
+            Reply::json(&made),
+            "POST /v0/jobs/0000-0001/rerun",
+        ),
+        ("job delete", gone(), "DELETE /v0/jobs/0000-0001"),
+        (
+            "job artifact delete -a a",
+            gone(),
+            "DELETE /v0/jobs/0000-0001/artifacts/a",
+        ),
+    ] {
+        let server = Server::start([reply]);
+        let output = run_at(&server.url, &format!("{line} {part}"));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(server.lines(), [request]);
+    }
+    let found = || Reply::json(&job(JobState::Running));
+    let server = Server::start([found(), found()]);
+    let output = run_at(&server.url, &format!("job show {part}"));
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let id = job(JobState::Running).id;
     assert_eq!(
         server.lines(),
         [
             "GET /v0/jobs/0000-0001".to_owned(),
-            format!("POST /v0/jobs/{id}/cancel")
+            format!("GET /v0/jobs/{id}")
         ]
     );
     for part in ["001", "job-9", "xyz0"] {

@@ -22,16 +22,12 @@ const JOB: &str = r#"{
 #[tokio::test]
 async fn a_refusal_carries_the_problem() {
     let server = Server::start([Reply::problem(409, "illegal_transition")]).await;
-    let error = server.client().cancel_job(Uuid::nil()).await.unwrap_err();
+    let error = server.client().cancel_job("1234").await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::IllegalTransition));
     assert_eq!(error.status(), Some(409));
     assert_eq!(error.hint(), Some("H"));
     assert!(!error.is_transient());
-    let expected = format!(
-        "D (POST {}/v0/jobs/{}/cancel, status 409)",
-        server.url,
-        Uuid::nil()
-    );
+    let expected = format!("D (POST {}/v0/jobs/1234/cancel, status 409)", server.url);
     assert_eq!(error.to_string(), expected);
 }
 
@@ -159,7 +155,7 @@ async fn a_request_for_a_secret_is_repeated_with_its_key() {
 #[tokio::test]
 async fn other_changes_are_sent_once() {
     let server = Server::start([]).await;
-    let error = server.client().cancel_job(Uuid::nil()).await.unwrap_err();
+    let error = server.client().cancel_job("1234").await.unwrap_err();
     assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
     assert!(error.is_transient());
     let hello = Hello {

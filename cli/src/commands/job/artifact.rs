@@ -70,8 +70,9 @@ impl Command {
                 job,
                 artifact: ArtifactOption { artifact },
             } => {
-                let (client, id) = session.client_and_job(&job).await?;
-                client.delete_artifact(id, &artifact).await?;
+                let job = job.name()?.to_string();
+                let client = session.client()?;
+                client.delete_artifact(&job, &artifact).await?;
                 session.report(&format!("artifact {artifact} is deleted"));
                 Ok(Exit::Succeeded)
             }

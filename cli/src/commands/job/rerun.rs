@@ -23,12 +23,13 @@ pub(crate) struct Rerun {
 
 impl Rerun {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let (client, id) = session.client_and_job(&self.job).await?;
+        let named = self.job.name()?.to_string();
+        let client = session.client()?;
         let request = RerunJob {
             current: self.current,
         };
         let key = Uuid::new_v4().to_string();
-        let job = client.rerun_job(id, request, &key).await?;
+        let job = client.rerun_job(&named, request, &key).await?;
         self.stay.after(job, &client, session).await
     }
 }

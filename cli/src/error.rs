@@ -86,6 +86,8 @@ pub(crate) enum Error {
     NotAsked { scan: String, expression: String },
     #[error("cannot make sense of the job's context: {reason}")]
     StrangeContext { reason: String },
+    #[error("job {job} is started, but this token may not watch it: it lacks job:read")]
+    Unwatched { job: Uuid },
     #[error("job {job} is not over after {}", format_duration(*after))]
     WaitTimedOut { job: Uuid, after: Duration },
     #[error(
@@ -157,6 +159,7 @@ impl Error {
         match self {
             Self::Client(error) => error.into(),
             Self::Missing { .. } => Exit::Missing,
+            Self::Unwatched { .. } => Exit::Refused,
             Self::Usage { .. }
             | Self::Unreadable(_)
             | Self::EmptyToken { .. }
@@ -208,6 +211,9 @@ impl Error {
                 "download both with `everscan job artifact download`, and compare them with another program".to_owned(),
             ),
             Self::Missing { hint, .. } => Some(hint.clone()),
+            Self::Unwatched { job } => Some(format!(
+                "leave out --wait and --follow, or watch it with another token: `everscan job wait {job}`"
+            )),
             Self::StrangeContext { .. } => {
                 Some("is this program as new as the daemon?".to_owned())
             }

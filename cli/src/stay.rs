@@ -57,6 +57,7 @@ impl Stay {
             }
             Self::Following { timeout } => {
                 session.report(&job.id().to_string());
+                verify_watchable(&job)?;
                 let mut lines = LogLines::default();
                 let waited = Waited::new(job.id());
                 let end = follow::follow(session, client, &waited, LogQuery::default(), &mut lines);
@@ -65,6 +66,7 @@ impl Stay {
             }
             Self::Waiting { timeout } => {
                 print_id(session, job.id())?;
+                verify_watchable(&job)?;
                 let waited = Waited::new(job.id());
                 let end = wait::end_of(session, client, &waited);
                 let job = wait::within(timeout, &waited, end).await?;
@@ -74,6 +76,14 @@ impl Stay {
                 Ok(wait::report_end(session, &job))
             }
         }
+    }
+}
+
+/// The daemon answers in short to a token that may start jobs and not read them.
+fn verify_watchable(job: &ChangedJob) -> Result<(), Error> {
+    match job {
+        ChangedJob::Whole(_) => Ok(()),
+        ChangedJob::Short { id, .. } => Err(Error::Unwatched { job: *id }),
     }
 }
 

@@ -87,10 +87,36 @@ fn a_token_without_job_read_starts_and_cancels_jobs() {
             "scan dispatch recon subdomains".to_owned(),
             id(1).to_string(),
         ),
-        (format!("job cancel {}", id(1)), "cancelled".to_owned()),
+        ("job cancel 0001".to_owned(), "cancelled".to_owned()),
     ] {
         let output = run_at(&server.url, &line);
         assert_eq!((output.code, output.stdout), (0, format!("{stdout}\n")));
+    }
+}
+
+#[test]
+fn a_token_without_job_read_is_told_that_the_job_runs() {
+    let job = serde_json::json!({"job": {"id": id(1), "state": "scheduled"}});
+    for (line, stdout, first) in [
+        ("scan dispatch w s --wait", format!("{}\n", id(1)), ""),
+        ("scan dispatch w s --follow", String::new(), "0192"),
+        (
+            "scan dispatch w s --wait --output json",
+            String::new(),
+            "0192",
+        ),
+        ("job rerun 0001 --wait", format!("{}\n", id(1)), ""),
+    ] {
+        let server = Server::start([Reply::json(&job).status(202)]);
+        let output = run_at(&server.url, line);
+        assert_eq!((output.code, output.stdout), (8, stdout), "{line}");
+        let id = format!("{}\n", id(1));
+        let message = match first {
+            "" => &output.stderr,
+            _ => output.stderr.strip_prefix(&id).unwrap(),
+        };
+        snapshot::check_listing("failures-unwatched", message);
+        assert_eq!(server.lines().len(), 1);
     }
 }
 

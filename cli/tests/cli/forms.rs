@@ -9,7 +9,7 @@ use wire::{Artifact, DispatchResponse, JobState, Page, Removed};
 
 use crate::artifacts::{files, zip};
 use crate::everscan::{Run, command, finished};
-use crate::fixtures::{artifact, at, id, job};
+use crate::fixtures::{artifact, at, id, job, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -302,7 +302,7 @@ fn a_step_names_the_scan_or_the_workflow_or_both() {
             "s",
         ),
     ] {
-        let server = Server::start([dispatched()]);
+        let server = with_workflow(8);
         let output = step(
             folder.path(),
             &server,
@@ -311,8 +311,46 @@ fn a_step_names_the_scan_or_the_workflow_or_both() {
         );
         assert_eq!(output.code, 0, "{names}: {}", output.stderr);
         let route = format!("POST /v0/workflows/{workflow}/scans/{scan}/dispatch");
-        assert_eq!(server.lines(), [route], "{names}");
+        assert_eq!(server.lines().last(), Some(&route), "{names}");
     }
+}
+
+/// A daemon where the workflow `w` has this id.
+fn with_workflow(number: u128) -> Server {
+    Server::answering(move |line| match line {
+        "GET /v0/workflows/w" => Reply::json(&wire::Workflow {
+            id: id(number),
+            ..workflow()
+        }),
+        line if line.starts_with("GET ") => {
+            Reply::problem(403, "forbidden", "the token lacks workflow:read", None)
+        }
+        _ => dispatched(),
+    })
+}
+
+#[test]
+fn a_step_starts_its_own_scan_only_if_it_names_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = id(7);
+    for names in [
+        "-w w".to_owned(),
+        "w".to_owned(),
+        format!("-w {own}"),
+        "-w unreadable".to_owned(),
+        "-s own".to_owned(),
+    ] {
+        let server = with_workflow(7);
+        let line = format!("scan dispatch {names}");
+        let output = step(folder.path(), &server, &line, &[]);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{names}");
+        snapshot::check_listing("forms-own-scan", &output.stderr);
+        assert!(server.lines().iter().all(|line| line.starts_with("GET ")));
+    }
+    let server = with_workflow(7);
+    let output = step(folder.path(), &server, "scan dispatch -w w -s own", &[]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(server.lines().len(), 1);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use uuid::Uuid;
 use wire::DispatchRequest;
 
-use super::target::Target;
+use super::target::{Names, Target};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits;
@@ -38,12 +38,14 @@ pub(crate) struct Dispatch {
 
 impl Dispatch {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
-        let (workflow, scan) = self.target.names(step_variable)?;
+        let names = self.target.names(step_variable)?;
         let values = [self.input, self.input_string].concat();
         let request = DispatchRequest {
             inputs: inputs(values, self.input_bool, self.input_file)?,
         };
         let client = session.client()?;
+        names.verify(&client).await?;
+        let Names { workflow, scan, .. } = names;
         let key = Uuid::new_v4().to_string();
         let job = client.dispatch(&workflow, &scan, &request, &key).await?;
         self.stay.after(job, &client, session).await

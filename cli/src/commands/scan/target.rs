@@ -2,7 +2,9 @@
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use client::Client;
 use client::settings::is_typed;
+use wire::ErrorCode;
 
 use crate::error::Error;
 
@@ -29,24 +31,66 @@ struct Flags {
     scan: Option<String>,
 }
 
+/// The scan to start.
+pub(super) struct Names {
+    pub(super) workflow: String,
+    pub(super) scan: String,
+    /// The workflow of the step, if the step gave the scan its own name. `workflow` must be another one.
+    pub(super) other_than: Option<String>,
+}
+
 impl Target {
-    /// The workflow and the scan. A step has its own in variables, for the one that is not named. If neither is named,
-    /// it is an error: the step would start its own scan for ever.
-    pub(super) fn names(
-        self,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<(String, String), Error> {
+    /// The workflow and the scan. A step has its own in variables, for the one that is not named. If that gives its own scan, it
+    /// is an error: the step would start itself for ever.
+    pub(super) fn names(self, variable: impl Fn(&str) -> Option<String>) -> Result<Names, Error> {
         let missing = |what: &str| Error::Usage {
             what: format!("no {what} is named"),
             hint: "write `everscan scan dispatch WORKFLOW SCAN`; a step may name one with -w or -s, and the other is its own",
         };
-        if self.workflow.is_none() && self.scan.is_none() {
-            return Err(missing("scan"));
+        let own_workflow = variable("SERVICE_WORKFLOW_ID");
+        let own_scan = variable("SERVICE_SCAN_NAME");
+        let (workflow, scan, other_than) = match (self.workflow, self.scan) {
+            (None, None) => return Err(missing("scan")),
+            (None, scan) if scan == own_scan => return Err(own()),
+            (None, Some(scan)) => (own_workflow.ok_or_else(|| missing("workflow"))?, scan, None),
+            (Some(workflow), None) => {
+                let scan = own_scan.ok_or_else(|| missing("scan"))?;
+                (workflow, scan, own_workflow)
+            }
+            (Some(workflow), Some(scan)) => (workflow, scan, None),
+        };
+        Ok(Names {
+            workflow,
+            scan,
+            other_than,
+        })
+    }
+}
+
+impl Names {
+    /// Looks up the workflow if its scan has the name of the step's own.
+    pub(super) async fn verify(&self, client: &Client) -> Result<(), Error> {
+        let Some(own_id) = &self.other_than else {
+            return Ok(());
+        };
+        if self.workflow != *own_id {
+            match client.workflow(&self.workflow).await {
+                Ok(found) if found.id.to_string() != *own_id => return Ok(()),
+                Err(error) if error.code() != Some(ErrorCode::Forbidden) => {
+                    return Err(error.into());
+                }
+                // Without the right to look, it may be the own one.
+                Ok(_) | Err(_) => {}
+            }
         }
-        let workflow = self.workflow.or_else(|| variable("SERVICE_WORKFLOW_ID"));
-        let scan = self.scan.or_else(|| variable("SERVICE_SCAN_NAME"));
-        let workflow = workflow.ok_or_else(|| missing("workflow"))?;
-        Ok((workflow, scan.ok_or_else(|| missing("scan"))?))
+        Err(own())
+    }
+}
+
+fn own() -> Error {
+    Error::Usage {
+        what: "this may be the step's own scan, which would start itself for ever".to_owned(),
+        hint: "if it is meant, name both the workflow and the scan, with -w and -s",
     }
 }
 

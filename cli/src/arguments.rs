@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::Resettable;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, FromArgMatches, Parser, ValueEnum};
+use clap::{ArgMatches, FromArgMatches, Parser};
 use client::settings::is_typed;
 use client::{Secret, settings};
 
@@ -64,12 +64,11 @@ struct CommandLine {
     )]
     ca_file: Option<PathBuf>,
 
-    /// Form of the data on standard output: table, or text, for people, the others for programs
+    /// Form of the data on standard output: table or text for people, json or yaml for programs
     #[arg(
         long,
         env = "SERVICE_OUTPUT",
         global = true,
-        value_enum,
         value_name = "FORM",
         default_value = "table"
     )]
@@ -137,7 +136,7 @@ impl Arguments {
 /// Whether the value of `SERVICE_OUTPUT` is a form, or absent. Anything else is a file.
 fn is_form(value: &OsStr) -> bool {
     let text = value.to_str();
-    text.is_some_and(|text| text.is_empty() || Format::from_str(text, false).is_ok())
+    text.is_some_and(|text| text.is_empty() || text.parse::<Format>().is_ok())
 }
 
 /// Whether the command on the command line writes a file.

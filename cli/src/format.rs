@@ -1,19 +1,32 @@
 //! The output forms.
 
-use clap::ValueEnum;
+use std::str::FromStr;
+
 use serde::Serialize;
 
 use crate::error::Error;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
-    // For people.
-    #[value(alias = "text")]
+    /// For people.
     Table,
-    // The daemon's own JSON.
+    /// The daemon's own JSON.
     Json,
-    // The same as YAML.
+    /// The same as YAML.
     Yaml,
+}
+
+impl FromStr for Format {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "table" | "text" => Ok(Self::Table),
+            "json" => Ok(Self::Json),
+            "yaml" => Ok(Self::Yaml),
+            _ => Err("the forms are text, table, json and yaml; a file is named with -o or --dst"),
+        }
+    }
 }
 
 impl Format {

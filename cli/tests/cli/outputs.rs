@@ -115,3 +115,10 @@ fn a_folder_that_does_not_exist_is_named() {
         assert!(files(folder.path()).is_empty(), "{line}");
     }
 }
+
+#[test]
+fn a_wrong_form_is_answered_with_all_forms() {
+    let output = finished(command("job list --output foo").output().unwrap());
+    assert_eq!(output.code, 2);
+    snapshot::check_listing("outputs-form", &output.stderr);
+}

@@ -41,7 +41,8 @@ impl Connection {
 }
 
 fn read_token(path: &Path) -> Result<Secret, Error> {
-    let text = read_text(path, limits::TOKEN_FILE)?;
+    let text =
+        read_text(path, limits::TOKEN_FILE).map_err(|error| Error::Unreadable(Box::new(error)))?;
     match text.trim() {
         "" => Err(Error::EmptyToken {
             path: path.to_owned(),

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use clap::Subcommand;
 use wire::{CreateToken, CreatedToken, Page, RegenerateToken, Token};
 
@@ -36,7 +37,7 @@ pub(crate) enum Command {
         #[arg(long, env = "SERVICE_OVERLAP", value_name = "DURATION", value_parser = parse_duration)]
         overlap: Option<Duration>,
         /// When it expires, as in 30d, but not extended beyond the end of the token in use; without it, as before
-        #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_duration)]
+        #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_new_life)]
         expires_in: Option<Duration>,
     },
     /// Revoke an access token; its open streams end
@@ -58,6 +59,27 @@ impl Life {
             Self::Limited(life) => Some(life.as_secs()),
             Self::Unlimited => None,
         }
+    }
+
+    /// Whether a new token ends before this life. Two clocks of the daemon, which may differ a little, made its two times.
+    fn is_cut(self, token: &Token) -> bool {
+        let life = match self {
+            Self::Limited(life) => TimeDelta::from_std(life).ok(),
+            Self::Unlimited => None,
+        };
+        let given = token.expires_at.map(|end| end - token.created_at);
+        given.is_some_and(|given| life.is_none_or(|life| given < life - TimeDelta::minutes(1)))
+    }
+}
+
+/// A new secret of a token does not make it endless.
+fn parse_new_life(text: &str) -> Result<Duration, String> {
+    match text {
+        "never" => Err(
+            "a token that ends is not made endless; `everscan token create --expires-in never` makes one without an end"
+                .to_owned(),
+        ),
+        _ => parse_duration(text),
     }
 }
 
@@ -85,7 +107,9 @@ impl Command {
                     expires_in_seconds: expires_in.seconds(),
                     never_expires: expires_in == Life::Unlimited,
                 };
-                show_secret(session, &client.create_token(&request).await?)?;
+                let created = client.create_token(&request).await?;
+                let is_cut = expires_in.is_cut(&created.token);
+                show_secret(session, &created, is_cut)?;
             }
             Self::List => {
                 let tokens = client.tokens().await?;
@@ -104,7 +128,8 @@ impl Command {
                     overlap_seconds: overlap.map_or(0, |overlap| overlap.as_secs()),
                     expires_in_seconds: expires_in.map(|duration| duration.as_secs()),
                 };
-                show_secret(session, &client.regenerate_token(&token, &request).await?)?;
+                let created = client.regenerate_token(&token, &request).await?;
+                show_secret(session, &created, false)?;
             }
             Self::Revoke { token } => {
                 client.revoke_token(&token).await?;
@@ -115,10 +140,18 @@ impl Command {
     }
 }
 
-fn show_secret(session: &mut Session<'_>, created: &CreatedToken) -> Result<(), Error> {
+fn show_secret(
+    session: &mut Session<'_>,
+    created: &CreatedToken,
+    is_cut: bool,
+) -> Result<(), Error> {
     session.show(created, |created| format!("{}\n", created.secret))?;
     if let Some(end) = &created.token.expires_at {
-        session.report(&format!("it is valid until {}", time(end)));
+        let cut = match is_cut {
+            true => ", and not as long as you asked: it ends with the token that made it",
+            false => "",
+        };
+        session.report(&format!("it is valid until {}{cut}", time(end)));
     }
     session.report("keep it in SERVICE_TOKEN or a file; it is not shown again");
     Ok(())

@@ -330,6 +330,30 @@ fn an_empty_list_has_only_headings() {
 }
 
 #[test]
+fn a_token_that_ends_earlier_than_asked_is_reported() {
+    for (case, asked, days) in [
+        ("token-cut", "30d", 29),
+        ("token-cut", "never", 29),
+        ("token-whole", "29d", 29),
+    ] {
+        let mut token = token();
+        token.expires_at = Some(token.created_at + chrono::TimeDelta::days(days));
+        let secret = "evs_secret".to_owned();
+        let server = Server::start([Reply::json(&wire::CreatedToken { token, secret })]);
+        let line = format!("token create --name ci --scope job:read --expires-in {asked}");
+        let output = run_at(&server.url, &line);
+        assert_eq!((output.code, output.stdout.as_str()), (0, "evs_secret\n"));
+        snapshot::check_listing(case, &output.stderr);
+    }
+    let output = run_at(
+        "http://127.0.0.1:1",
+        "token regenerate ci --expires-in never",
+    );
+    assert_eq!(output.code, 2);
+    snapshot::check_listing("token-never", &output.stderr);
+}
+
+#[test]
 fn secrets_are_printed_without_a_message() {
     let created = wire::CreatedToken {
         token: token(),

@@ -24,9 +24,13 @@ impl LogLines {
     }
 
     /// Prints only matching lines.
-    pub(crate) fn matching(mut self, grep: Grep) -> Self {
+    pub(crate) fn print_only(&mut self, grep: Grep) {
         self.grep = Some(grep);
-        self
+    }
+
+    /// True if no line was printed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.matched == 0
     }
 
     /// The next record belongs to another job.

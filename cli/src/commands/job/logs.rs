@@ -3,7 +3,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use client::{Client, LogFilter, LogQuery};
 use uuid::Uuid;
-use wire::Stream;
+use wire::{Job, Stream};
 
 use crate::clock::moment_or_age;
 use crate::commands::one_of;
@@ -57,6 +57,21 @@ pub(crate) struct Logs {
 impl Logs {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let (client, job) = session.client_and_job(&self.job).await?;
+        let (mut lines, step) = (LogLines::new(self.timestamps), self.step);
+        let exit = self.read(session, &client, job, &mut lines).await?;
+        if let Some(step) = step.filter(|_| lines.is_empty()) {
+            verify_step(&client.job(job).await?, step)?;
+        }
+        Ok(exit)
+    }
+
+    async fn read(
+        self,
+        session: &mut Session<'_>,
+        client: &Client,
+        job: Uuid,
+        lines: &mut LogLines,
+    ) -> Result<Exit, Error> {
         let query = LogQuery {
             from: self.from,
             tail: self.tail,
@@ -67,17 +82,16 @@ impl Logs {
                 since: self.since,
             },
         };
-        let mut lines = LogLines::new(self.timestamps);
         let Some(text) = self.grep else {
-            return print(session, &client, job, query, &mut lines).await;
+            return print(session, client, job, query, lines).await;
         };
         let is_all = !query.follow && query.tail.is_none() && query.from == 0;
         if is_all {
-            search(session, &client, job, &text, &query.filter, &mut lines).await?;
+            search(session, client, job, &text, &query.filter, lines).await?;
             return Ok(Exit::Succeeded);
         }
-        let mut lines = lines.matching(Grep::new(&text));
-        let exit = print(session, &client, job, query, &mut lines).await?;
+        lines.print_only(Grep::new(&text));
+        let exit = print(session, client, job, query, lines).await?;
         if !query.follow {
             lines.report_matched(session);
         }
@@ -98,6 +112,26 @@ async fn print(
     }
     follow::read(session, client, job, query, lines).await?;
     Ok(Exit::Succeeded)
+}
+
+/// An error if the job has ended without this step. More steps may come while it is unfinished.
+fn verify_step(job: &Job, step: u32) -> Result<(), Error> {
+    let has_step = job.steps.iter().any(|it| it.index + 1 == step);
+    if has_step || !job.state.is_terminal() {
+        return Ok(());
+    }
+    let steps = job.steps.iter().map(|it| match &it.name {
+        Some(name) => format!("{} ({name})", it.index + 1),
+        None => (it.index + 1).to_string(),
+    });
+    let steps = steps.collect::<Vec<_>>().join(", ");
+    Err(Error::Missing {
+        what: format!("job {} has no step {step}", job.id),
+        hint: match steps.as_str() {
+            "" => "none of its steps has started".to_owned(),
+            steps => format!("its steps are {steps}"),
+        },
+    })
 }
 
 /// Prints what the daemon finds, page by page.

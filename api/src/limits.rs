@@ -108,7 +108,7 @@ pub(crate) const VALIDATE_BODY: u64 = 8 * 1024 * 1024;
 /// Texts that are validated at once. Each may occupy a thread for a second.
 pub(crate) const VALIDATED_AT_ONCE: usize = 2;
 
-/// Secrets whose masking is checked at once. A value of 64 KiB occupies a thread and ninety megabytes for a moment.
+/// Secrets whose masking is checked at once. A value of 64 KiB occupies a thread and up to 200 megabytes for a moment.
 pub(crate) const MASKING_AT_ONCE: usize = 1;
 
 /// Longest name of a file that is validated. Every diagnostic repeats it.

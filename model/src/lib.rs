@@ -85,7 +85,10 @@ pub use job::{
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
 pub use life_cycle::{IllegalTransition, JobEvent, Verdict};
-pub use masker::{EncodingCheck, MaskStream, Masker, MaskerError, Missed, check_encodings};
+pub use masker::{
+    EncodingCheck, MaskStream, Masker, MaskerError, MaskingCheck, Missed, check_masking,
+    short_lines,
+};
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;

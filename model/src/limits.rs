@@ -267,12 +267,16 @@ pub const PROJECT_VALUES: usize = 1_000;
 /// record, which has this much space (design section 4).
 pub const VARS_BYTES: usize = INLINE_PAYLOAD_BYTES;
 
-/// Values of all secrets of a project. Their record, in hexadecimal, must fit into a batch, and the masker of a job
-/// that uses all of them is about fifty times as large.
+/// Values of all secrets of a project. Their record, in hexadecimal, must fit into a batch, and the masker of a job that
+/// uses all of them takes 120 to 250 megabytes, and half as much again while it is built.
 pub const SECRETS_BYTES: u64 = 128 * 1024;
 
 /// Shortest secret, in characters. A shorter value occurs in every text, so masking it would reveal it.
 pub const SECRET_CHARS: usize = 3;
+
+/// Shortest line of a secret of several lines, and shortest value in such a line, that is masked alone, in characters. Shorter
+/// ones, such as `done`, occur in other text.
+pub const SECRET_LINE_CHARS: usize = 8;
 
 /// Line lengths of base64 in common programs: `openssl`, and MIME as in `base64`.
 pub const BASE64_LINES: [usize; 2] = [64, 76];

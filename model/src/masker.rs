@@ -21,7 +21,8 @@ use aho_corasick::{Anchored, MatchKind};
 use thiserror::Error;
 
 use beginnings::Beginnings;
-pub use encodings::{EncodingCheck, Missed, check_encodings};
+pub use encodings::{EncodingCheck, MaskingCheck, Missed, check_masking};
+pub use patterns::short_lines;
 
 /// Replaces a secret.
 const MASK: &[u8] = b"***";
@@ -41,7 +42,7 @@ struct Automaton {
     start: StateID,
     /// For each state: the length of the longest suffix of the input that is a proper prefix of a pattern. A missing
     /// state means 0.
-    begun: HashMap<StateID, usize>,
+    begun: HashMap<StateID, u32>,
 }
 
 impl Masker {
@@ -104,7 +105,7 @@ impl Automaton {
         };
         for pattern in patterns {
             let mut state = start;
-            for (at, byte) in pattern.iter().enumerate() {
+            for (at, byte) in (0..).zip(pattern) {
                 if at > 0 {
                     automaton.begun.insert(state, at);
                 }
@@ -132,7 +133,7 @@ impl Automaton {
         self.nfa.next_state(Anchored::No, state, byte)
     }
 
-    fn begun(&self, state: StateID) -> usize {
+    fn begun(&self, state: StateID) -> u32 {
         self.begun.get(&state).copied().unwrap_or(0)
     }
 
@@ -199,7 +200,7 @@ impl Reader {
             }
             at += 1;
         }
-        let begun = self.automaton.begun(self.state);
+        let begun = self.automaton.begun(self.state) as usize;
         self.release(self.kept.len().saturating_sub(begun), out);
     }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use model::decide::{Reseal, Resealed};
 use model::{
-    EncodingCheck, KeyId, KeyState, ProjectId, ProjectSecrets, SealingKeys, World, check_encodings,
+    KeyId, KeyState, MaskingCheck, ProjectId, ProjectSecrets, SealingKeys, World, check_masking,
 };
 
 use crate::error::SecretError;
@@ -20,20 +20,19 @@ impl Settings {
         keys.map_or(KeyState::Missing, |keys| keys.state_of(key))
     }
 
-    /// The encodings of a secret that the masker hides, and those it does not. None if there is no such secret. The
-    /// value is not returned.
+    /// What the masker hides of a secret. None if there is no such secret.
     pub async fn check_masking(
         &self,
         secrets: &ProjectSecrets,
         name: &str,
-    ) -> Result<Option<Vec<EncodingCheck>>, SecretError> {
+    ) -> Result<Option<MaskingCheck>, SecretError> {
         let keys = self.secret_keys.as_ref().ok_or(SecretError::NoKey)?;
         let Some(opened) = secrets.open(name, keys) else {
             return Ok(None);
         };
         let value = opened?;
         // Building a masker for a large value takes time.
-        let checking = tokio::task::spawn_blocking(move || check_encodings(&value));
+        let checking = tokio::task::spawn_blocking(move || check_masking(&value));
         let checks = checking.await.map_err(|_| SecretError::Stopping)?;
         Ok(Some(checks?))
     }

@@ -290,6 +290,44 @@ scans:
         allow_failure: true
 "#;
 
+const KUBECONFIG: &str = "apiVersion: v1
+users:
+- name: ci
+  user:
+    token: s3cr3t-tok3n-value
+done
+";
+
+const WORDS: &str = r#"
+scans:
+  words:
+    on: {dispatch: {}}
+    env: {KUBE: '${{ secrets.KUBE }}'}
+    steps:
+      - run: |
+          echo "users: 3 online, all work is done, nothing was abandoned"
+          echo "$KUBE" | sed -n 's/.*token: //p'
+"#;
+
+#[test]
+fn words_of_a_kubeconfig_stay_readable_and_its_token_does_not() {
+    let world = keyed();
+    world.push(&[("words.yaml", Some(WORDS))]);
+    world.sync();
+    let arguments = ["secret", "set", "KUBE", "--file", "-"];
+    let set = with_input(&world, &arguments, KUBECONFIG);
+    assert!(set.status.success(), "{}", said(&set));
+    assert!(said(&set).contains("lines 1-4, 6 "), "{}", said(&set));
+    let tested = world.json(&["secret", "test", "KUBE"]);
+    assert_eq!(tested["short_lines"].to_string(), "[1,2,3,4,6]");
+    let job = world.dispatch("words", "words", &[]);
+    assert_eq!(world.finished(&job)["state"], "succeeded");
+    assert_eq!(
+        world.log(&job),
+        "users: 3 online, all work is done, nothing was abandoned\n***\n"
+    );
+}
+
 #[test]
 fn a_secret_is_masked_in_all_forms_and_pieces() {
     let world = keyed();

@@ -105,6 +105,10 @@ pub struct Masking {
     /// The name of the secret.
     pub name: String,
     pub encodings: Vec<EncodingMasking>,
+    /// The numbers of the lines of a value of several lines that are not masked alone, or whose part after `key: ` is not,
+    /// because they have fewer than eight characters.
+    #[serde(default)]
+    pub short_lines: Vec<usize>,
 }
 
 /// Whether an encoding of a secret is masked.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Condition, Edit, EncodingCheck, KeyState, NamedBy, Seen, Source, StaleFile, StoredSecret,
-    Timestamp, TipRef, Var, WorkflowStatus,
+    Condition, Edit, EncodingCheck, KeyState, MaskingCheck, NamedBy, Seen, Source, StaleFile,
+    StoredSecret, Timestamp, TipRef, Var, WorkflowStatus,
 };
 use reconciler::{Access, TokenSource};
 
@@ -111,7 +111,7 @@ pub(crate) fn secret(
     }
 }
 
-pub(crate) fn masking(name: &str, checks: Vec<EncodingCheck>) -> wire::Masking {
+pub(crate) fn masking(name: &str, check: MaskingCheck) -> wire::Masking {
     let encoding = |check: EncodingCheck| wire::EncodingMasking {
         encoding: check.encoding.to_owned(),
         masked: check.missed.is_none(),
@@ -119,7 +119,8 @@ pub(crate) fn masking(name: &str, checks: Vec<EncodingCheck>) -> wire::Masking {
     };
     wire::Masking {
         name: name.to_owned(),
-        encodings: checks.into_iter().map(encoding).collect(),
+        encodings: check.encodings.into_iter().map(encoding).collect(),
+        short_lines: check.short_lines,
     }
 }
 

@@ -190,7 +190,7 @@ pub(super) async fn set_secret(user: &Visible, mut request: Request) -> Result<R
     Ok(reply::versioned(&shown, secret.edit.version))
 }
 
-/// Lists which encodings of a secret are masked. The answer contains no part of its value.
+/// Lists which encodings and lines of a secret are masked. The answer contains no part of its value.
 pub(super) async fn masking(
     user: &Visible,
     project: &str,
@@ -204,10 +204,10 @@ pub(super) async fn masking(
         secrets.ok_or_else(no_secret)
     })?;
     let _room = MASKING.acquire().await;
-    let checks = user.check_masking(&secrets, name).await?;
+    let check = user.check_masking(&secrets, name).await?;
     Ok(convert::sources::masking(
         name,
-        checks.ok_or_else(no_secret)?,
+        check.ok_or_else(no_secret)?,
     ))
 }
 

@@ -32,7 +32,7 @@ routes! {
     User DeleteSecret DELETE "/v0/projects/{project}/secrets/{secret}", SecretWrite; [], 0,
         does("Delete a secret").reads(&[IF_MATCH]);
     User SecretMasking GET "/v0/projects/{project}/secrets/{secret}/masking", SecretWrite; [], 0,
-        answers::<wire::Masking>("Show which encodings of a secret are masked in logs");
+        answers::<wire::Masking>("Show which encodings and lines of a secret are masked in logs");
 
     Page Sources GET "/sources", ProjectRead; [CURSOR], 0;
     Page Source GET "/sources/{source}", ProjectRead; [], 0;

@@ -10,7 +10,7 @@ use model::decide::{
 };
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, AuditAction, EncodingCheck, IdempotencyKey, KeyId, KeyState, Principal,
+    ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, Principal,
     ProjectId, ProjectSecrets, Rights, RunnerId, SecretValue, SessionId, SourceName, StoredSecret,
     Timestamp, TokenId, WorkflowId, World,
 };
@@ -119,7 +119,7 @@ impl Visible {
         &self,
         secrets: &ProjectSecrets,
         name: &str,
-    ) -> Result<Option<Vec<EncodingCheck>>, Failure> {
+    ) -> Result<Option<MaskingCheck>, Failure> {
         let settings = self.handle.settings();
         Ok(settings.check_masking(secrets, name).await?)
     }

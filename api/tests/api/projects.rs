@@ -166,7 +166,7 @@ async fn a_name_lists_the_scans_that_use_it_and_a_project_lists_missing_names() 
 #[tokio::test]
 async fn the_check_of_a_secret_lists_masked_encodings_without_the_value() {
     let service = Service::start().await;
-    let value = "first line\nab\nlast line";
+    let value = "first line\nab\nlast line\nname: ci";
     service.set("secrets/KEY", value).await.expect(200);
     let path = "/v0/projects/main/secrets/KEY/masking";
     let answer = service.get(path).await;
@@ -185,6 +185,7 @@ async fn the_check_of_a_secret_lists_masked_encodings_without_the_value() {
         of("reversed"),
         json!({"encoding": "reversed", "masked": false, "reason": "not_recognised"})
     );
+    assert_eq!(shown["short_lines"], json!([2, 4]));
     assert!(!answer.text().contains("first") && !answer.text().contains("last"));
     let missing = service.get("/v0/projects/main/secrets/GONE/masking").await;
     missing.problem(404, "not_found");

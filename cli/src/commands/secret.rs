@@ -20,7 +20,7 @@ pub(crate) enum Command {
     Set(Set),
     /// List the secrets of a project without their values
     List(List),
-    /// Show which encodings of a secret are masked in logs
+    /// Show which encodings and lines of a secret are masked in logs
     Test(Test),
     /// Remove a secret
     Delete(Delete),
@@ -68,6 +68,7 @@ impl Set {
         };
         let project = self.project.choose(&client).await?;
         let is_short = value.trim().chars().count() < limits::SECRET_CHARS;
+        let short_lines = model::short_lines(&value);
         let set = SetValue { value };
         let expected = self.version.expected();
         let secret = client
@@ -81,6 +82,9 @@ impl Set {
                  it; use a longer one",
                 limits::SECRET_CHARS
             ));
+        }
+        if let Some(text) = describe_short_lines(&short_lines) {
+            session.report(&format!("warning: {text}"));
         }
         Ok(Exit::Succeeded)
     }
@@ -120,5 +124,26 @@ fn encodings(masking: &Masking) -> String {
             reason.to_owned(),
         ]);
     }
-    table.text()
+    let lines = describe_short_lines(&masking.short_lines);
+    table.text() + &lines.map_or_else(String::new, |text| format!("\n{text}\n"))
+}
+
+/// Which lines of a value are not masked alone. None if every line is.
+fn describe_short_lines(numbers: &[usize]) -> Option<String> {
+    let runs = numbers.chunk_by(|number, next| number + 1 == *next);
+    let ranges: Vec<String> = runs
+        .filter_map(|run| match run {
+            [] => None,
+            [only] => Some(only.to_string()),
+            [first, .., last] => Some(format!("{first}-{last}")),
+        })
+        .collect();
+    (!ranges.is_empty()).then(|| {
+        format!(
+            "not masked alone: lines {} (the line, or its part after `key: `, has fewer than {} characters); all other \
+             lines are. Use one secret for each value",
+            ranges.join(", "),
+            model::limits::SECRET_LINE_CHARS
+        )
+    })
 }

@@ -139,6 +139,7 @@ fn a_test_of_a_secret_shows_what_is_masked() {
             encoding("lines", Some(NotMasked::TooShort)),
             encoding("reversed", Some(NotMasked::NotRecognised)),
         ],
+        short_lines: vec![1, 2, 3, 4, 6],
     };
     let server = Server::start([Reply::json(&masking)]);
     let output = run_at(&server.url, "secret test A --project main");
@@ -230,6 +231,20 @@ fn a_short_secret_is_set_with_a_warning() {
             output.stderr
         );
     }
+}
+
+#[test]
+fn lines_of_a_secret_that_are_not_masked_alone_are_named() {
+    let set = |value: &str| {
+        let server = Server::start([Reply::json(&secret("A", KeyState::Current))]);
+        let output = with_input(&server.url, "secret set A --file - --project main", value);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stderr
+    };
+    let kubeconfig =
+        "apiVersion: v1\nusers:\n- name: ci\n  user:\n    token: s3cr3t-tok3n-value\ndone\n";
+    snapshot::check_listing("secret-set-lines", &set(kubeconfig));
+    assert!(!set("the first line\nthe second line\n").contains("warning"));
 }
 
 #[test]

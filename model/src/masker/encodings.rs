@@ -4,10 +4,18 @@ use std::ops::Range;
 
 use workflow::hex;
 
-use super::patterns::{base64, json};
+use super::patterns::{self, base64, json, short_lines};
 use super::{MASK, Masker, MaskerError};
 use crate::limits::BASE64_LINES;
 use crate::sealing::SecretValue;
+
+/// What the masker hides of a secret. Contains no part of the value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaskingCheck {
+    pub encodings: Vec<EncodingCheck>,
+    /// See [`short_lines`].
+    pub short_lines: Vec<usize>,
+}
 
 /// An encoding of a secret, and whether it is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +87,8 @@ const OTHERS: [(&str, Encode); 4] = [
     ("reversed", |text| one(text.chars().rev().collect())),
 ];
 
-/// Runs a masker of only this secret on each encoding. The answer contains no part of the value.
-pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, MaskerError> {
+/// Runs a masker of only this secret on each encoding.
+pub fn check_masking(value: &SecretValue) -> Result<MaskingCheck, MaskerError> {
     let masker = Masker::new([value.reveal()])?;
     // The masker ignores line ends around a secret.
     let text = value.reveal().trim_matches(['\n', '\r']);
@@ -91,7 +99,10 @@ pub fn check_encodings(value: &SecretValue) -> Result<Vec<EncodingCheck>, Masker
     };
     let recognised = RECOGNISED.map(|it| check(it, Missed::TooShort));
     let others = OTHERS.map(|it| check(it, Missed::NotRecognised));
-    Ok(recognised.into_iter().chain(others).collect())
+    Ok(MaskingCheck {
+        encodings: recognised.into_iter().chain(others).collect(),
+        short_lines: short_lines(value.reveal()),
+    })
 }
 
 impl Masker {
@@ -111,12 +122,14 @@ fn one(text: String) -> Vec<Sample> {
     vec![Sample::whole(text)]
 }
 
-/// Each line on its own.
+/// Each line on its own, and each value in a line.
 fn lines(text: &str) -> Vec<Sample> {
-    text.split(['\n', '\r'])
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .map(|line| Sample::whole(line.to_owned()))
+    let lines = patterns::lines(text).into_iter();
+    lines
+        .flat_map(|(_, line, value)| [Some(line), value])
+        .flatten()
+        .filter(|text| !text.is_empty())
+        .map(|text| Sample::whole(text.to_owned()))
         .collect()
 }
 
@@ -174,8 +187,8 @@ mod tests {
     use super::*;
 
     fn missed(value: &str) -> Vec<(&'static str, Missed)> {
-        let checks = check_encodings(&SecretValue::new(value.to_owned())).unwrap();
-        let missed = checks.into_iter();
+        let check = check_masking(&SecretValue::new(value.to_owned())).unwrap();
+        let missed = check.encodings.into_iter();
         missed
             .filter_map(|check| Some((check.encoding, check.missed?)))
             .collect()
@@ -199,6 +212,8 @@ mod tests {
     fn short_lines_are_reported() {
         let short = |encoding| (encoding, Missed::TooShort);
         assert_eq!(missed("{\n  \"key\": 1\n}")[0], short("lines"));
+        assert_eq!(missed("the first\nuser: ci, key: 0123 4567")[0], ALWAYS[0]);
+        assert_eq!(missed("the first\nuser-name: ci")[0], short("lines"));
         // 80 characters of base64: a line of 76, and a last line that is too short.
         assert_eq!(missed(&"k3y".repeat(20))[0], short("base64_lines"));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use workflow::hex;
 
-use crate::limits::{BASE64_LINES, BASE64_REST_CHARS, SECRET_CHARS};
+use crate::limits::{BASE64_LINES, BASE64_REST_CHARS, SECRET_CHARS, SECRET_LINE_CHARS};
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -19,8 +19,21 @@ const QUOTES: [&str; 2] = [r"'\''", r#"'"'"'"#];
 pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
     // Line ends around a secret are ignored. If a pattern began with a line end, the end of every line would be kept.
     let whole = secret.trim_matches(['\n', '\r']);
-    let lines = whole.split(['\n', '\r']).map(str::trim);
-    for text in lines.chain([whole]) {
+    let lines = lines(whole);
+    let mut texts = vec![whole];
+    if lines.is_empty() {
+        texts.push(whole.trim());
+    }
+    for (_, line, value) in lines {
+        let value = value.filter(|value| is_long(value));
+        if value.is_some() {
+            // The other encodings of the value hide it in those of the line. All of both would need twice the memory.
+            let forms = with_url_alphabet(base64_lines(line)).into_iter();
+            patterns.extend(forms.chain([line.to_owned()]).map(String::into_bytes));
+        }
+        texts.extend(value.or_else(|| is_long(line).then_some(line)));
+    }
+    for text in texts {
         if text.chars().count() >= SECRET_CHARS {
             let mut forms = vec![text.to_owned()];
             forms.extend(QUOTES.map(|quote| text.replace('\'', quote)));
@@ -32,6 +45,35 @@ pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
             patterns.extend(long_enough.map(String::into_bytes));
         }
     }
+}
+
+/// The lines of a secret of several lines, each with its number and the value in it. Empty if the secret has one line.
+pub(super) fn lines(secret: &str) -> Vec<(usize, &str, Option<&str>)> {
+    let lines = (1..).zip(secret.lines().map(str::trim));
+    let lines = lines.filter(|(_, line)| !line.is_empty());
+    let lines: Vec<_> = lines
+        .map(|(number, line)| (number, line, value(line)))
+        .collect();
+    if lines.len() < 2 { Vec::new() } else { lines }
+}
+
+fn is_long(text: &str) -> bool {
+    text.chars().count() >= SECRET_LINE_CHARS
+}
+
+/// The numbers of the lines that are not masked alone, or whose value is not, because it is too short.
+pub fn short_lines(secret: &str) -> Vec<usize> {
+    let lines = lines(secret).into_iter();
+    let short = lines.filter(|(_, line, value)| !is_long(value.unwrap_or(line)));
+    short.map(|(number, _, _)| number).collect()
+}
+
+/// The value of a line `key: value`, without quotes and the comma of JSON.
+fn value(line: &str) -> Option<&str> {
+    let (_, value) = line.split_once(": ")?;
+    let value = value.trim().trim_end_matches(',');
+    let unquoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    Some(unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value))
 }
 
 /// The text within a JSON string, with non-ASCII characters kept or written as `\u`.
@@ -92,13 +134,26 @@ fn base64s(text: &str) -> Vec<String> {
         let end = bytes.len() * 8 / 6;
         forms.push(whole[first..end].to_owned());
         let last = whole[first..].to_owned();
-        let padding = "=".repeat(whole.len().next_multiple_of(4) - whole.len());
-        let padded = last.clone() + &padding;
-        if before == 0 {
-            forms.extend(BASE64_LINES.iter().flat_map(|line| broken(&padded, *line)));
-        }
-        forms.extend([last, padded]);
+        forms.extend([padded(&last, whole.len()), last]);
     }
+    forms.extend(base64_lines(text));
+    with_url_alphabet(forms)
+}
+
+/// The end of a base64 text of this length, with padding.
+fn padded(end: &str, length: usize) -> String {
+    end.to_owned() + &"=".repeat(length.next_multiple_of(4) - length)
+}
+
+/// The lines into which programs break the base64 of a text.
+fn base64_lines(text: &str) -> Vec<String> {
+    let whole = base64(text.as_bytes());
+    let whole = padded(&whole, whole.len());
+    let lines = BASE64_LINES.iter();
+    lines.flat_map(|line| broken(&whole, *line)).collect()
+}
+
+fn with_url_alphabet(mut forms: Vec<String>) -> Vec<String> {
     let of_urls: Vec<String> = forms
         .iter()
         .map(|form| form.replace('+', "-").replace('/', "_"))
@@ -169,12 +224,12 @@ mod tests {
     #[test]
     fn no_pattern_begins_with_a_line_end() {
         let mut patterns = BTreeSet::new();
-        add("\n\nfirst\r\n  second\n", &mut patterns);
+        add("\n\nfirst\r\n  the second\n", &mut patterns);
         assert!(
             patterns
                 .iter()
                 .all(|pattern| !matches!(pattern[0], b'\n' | b'\r'))
         );
-        assert!(patterns.contains(b"second".as_slice()));
+        assert!(patterns.contains(b"the second".as_slice()));
     }
 }

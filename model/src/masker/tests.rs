@@ -44,8 +44,13 @@ fn secrets_are_hidden_and_other_text_is_unchanged() {
         "pass password passwor",
         "*** *** ***wor",
     );
+    check(&["\n hunter2\n  "], "hunter2", "***");
     check(&["abcd", "cdef"], "xabcdefx", "x***x");
-    check(&["first\nsecond\nx"], "second\nfirst x\n", "***\n*** x\n");
+    check(
+        &["the first\nthe second\nx"],
+        "the second\nthe first x\n",
+        "***\n*** x\n",
+    );
     check(
         &["grün"],
         "grün gr\\u00fcn gr%C3%BCn gr%c3%bcn",
@@ -64,6 +69,36 @@ fn secrets_are_hidden_and_other_text_is_unchanged() {
 }
 
 #[test]
+fn short_lines_of_a_secret_are_shown_and_long_values_are_hidden() {
+    let secret = "users:\n- name: ci\n  token: s3cr3t-tok3n\n  \"key\": \"0123 4567\",\ndone\n";
+    let masker = masker(&[secret]);
+    for (text, expected) in [
+        (
+            "users: 3 online, all done by ci",
+            "users: 3 online, all done by ci",
+        ),
+        ("it is s3cr3t-tok3n, 0123 4567", "it is ***, ***"),
+        ("czNjcjN0LXRvazNu", "***"),
+        ("- name: ci", "***"),
+        (secret, "***\n"),
+    ] {
+        assert_eq!(masker.mask(text), expected);
+    }
+    assert_eq!(short_lines(secret), [1, 2, 5]);
+    // Numbers are those of an editor. A line that is long enough may have a value that is not.
+    assert_eq!(short_lines("\r\nthe first\r\n\r\nuser-name: ci\r\n"), [4]);
+    assert_eq!(short_lines("\npass: ci\n"), [0; 0]);
+}
+
+#[test]
+fn base64_in_lines_of_a_line_is_hidden() {
+    let long = format!("key: {}", "0123456789".repeat(6));
+    let encoded = "a2V5OiAwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAx\nMjM0NTY3ODk=\n";
+    let two_lines = masker(&[&format!("users:\n{long}")]);
+    assert_eq!(two_lines.mask(encoded), "***\n***\n");
+}
+
+#[test]
 fn base64_in_lines_is_hidden() {
     let secret = "0123456789".repeat(12);
     let encoded = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2\n\
@@ -73,7 +108,7 @@ fn base64_in_lines_is_hidden() {
 
 #[test]
 fn a_stream_keeps_only_possible_beginnings_of_secrets() {
-    let masker = masker(&["hunter2", "first\nsecond"]);
+    let masker = masker(&["hunter2", "the first\nsecond"]);
     let (mut out, mut stream) = (Vec::new(), masker.stream());
     let mut push = |piece: &str| {
         out.clear();
@@ -86,7 +121,7 @@ fn a_stream_keeps_only_possible_beginnings_of_secrets() {
     assert_eq!(push("2"), "***");
     assert_eq!(push("\nhunt"), "\n");
     assert_eq!(push("ing\n"), "hunting\n");
-    assert_eq!(push("first\n"), "");
+    assert_eq!(push("the first\n"), "");
     assert_eq!(push("no\n"), "***\nno\n");
 }
 

@@ -60,6 +60,22 @@ async fn a_secret_reaches_the_step_and_not_its_log() {
 }
 
 #[tokio::test]
+async fn short_lines_of_a_secret_stay_readable_and_its_values_do_not() {
+    let harness = Harness::start().await;
+    let mut job = with_secret(&[
+        "echo 'users: 3 online, all done'; echo \"$KEY\" | sed -n 's/.*token: //p'",
+        "echo \"$KEY\"",
+    ]);
+    let value = "users:\n- name: ci\n  token: s3cr3t-tok3n-value\ndone";
+    job.secrets.insert("KEY".to_owned(), value.to_owned());
+    assert_eq!(ends(&harness.run(&job).await), [SUCCEEDED; 2]);
+    assert_eq!(
+        harness.stdout(&job),
+        ["users: 3 online, all done", "***", "***"]
+    );
+}
+
+#[tokio::test]
 async fn the_runner_token_of_steps_is_masked_like_a_secret() {
     let harness = Harness::start().await;
     let job = job(&[

@@ -3,12 +3,11 @@
 use std::net::IpAddr;
 
 use http::HeaderMap;
-use http::header::{FORWARDED, HeaderName, VIA};
+use http::header::HeaderName;
 use listen::{Cidr, Connection, network};
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,17 +31,7 @@ impl Peer {
         local: &[Cidr],
     ) -> Self {
         let direct = connection.address.to_canonical();
-        let is_forwarded = [&X_FORWARDED_FOR, &X_REAL_IP, &FORWARDED, &VIA]
-            .iter()
-            .any(|name| headers.contains_key(*name));
-        let plain = Self {
-            address: direct,
-            is_https: connection.is_tls,
-            is_local: (direct.is_loopback() || is_among(local, direct)) && !is_forwarded,
-        };
-        if !is_among(trusted, direct) {
-            return plain;
-        }
+        let is_trusted = is_among(trusted, direct);
         let lines = headers.get_all(&X_FORWARDED_FOR).iter().rev();
         let named = lines
             .filter_map(|line| line.to_str().ok())
@@ -54,16 +43,18 @@ impl Peer {
             });
         // Stop at an unreadable address, because nothing before it can be trusted.
         let behind = named
+            .take_while(|_| is_trusted)
             .map_while(Result::ok)
             .find(|address| !is_among(trusted, *address));
-        let Some(address) = behind else {
-            return plain;
-        };
-        let scheme = headers.get(&X_FORWARDED_PROTO);
+        let scheme = headers.get(&X_FORWARDED_PROTO).filter(|_| is_trusted);
+        let is_here = direct.is_loopback() || is_among(local, direct);
         Self {
-            address,
-            is_https: scheme.is_some_and(|scheme| scheme.as_bytes().eq_ignore_ascii_case(b"https")),
-            is_local: false,
+            address: behind.unwrap_or(direct),
+            is_https: match scheme {
+                Some(scheme) => scheme.as_bytes().eq_ignore_ascii_case(b"https"),
+                None => connection.is_tls && behind.is_none(),
+            },
+            is_local: is_here && !headers.keys().any(is_of_a_proxy),
         }
     }
 
@@ -71,6 +62,12 @@ impl Peer {
     pub(crate) fn network(&self) -> IpAddr {
         network(self.address)
     }
+}
+
+/// Whether only proxies send a header.
+fn is_of_a_proxy(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("x-forwarded") || ["forwarded", "x-real-ip", "via"].contains(&name)
 }
 
 pub(crate) fn is_among(ranges: &[Cidr], address: IpAddr) -> bool {
@@ -141,6 +138,29 @@ mod tests {
         assert!(!peer("172.17.0.1", &forwarded, &["172.17.0.1"]).is_local);
         let inside = [(&X_FORWARDED_FOR, "172.17.0.2")];
         assert!(!peer("127.0.0.1", &inside, &["127.0.0.1"]).is_local);
+    }
+
+    #[test]
+    fn a_request_with_any_header_of_a_proxy_is_not_local() {
+        for name in [
+            "forwarded",
+            "via",
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-port",
+            "x-forwarded-prefix",
+            "x-forwarded-proto",
+            "x-real-ip",
+        ] {
+            let name = HeaderName::from_static(name);
+            for trusted in [&[][..], &["127.0.0.1"]] {
+                let seen = peer("127.0.0.1", &[(&name, "")], trusted);
+                assert!(!seen.is_local, "{name}");
+            }
+        }
+        let only_scheme = [(&X_FORWARDED_PROTO, "https")];
+        assert!(peer("127.0.0.1", &only_scheme, &["127.0.0.1"]).is_https);
+        assert!(!peer("127.0.0.1", &only_scheme, &[]).is_https);
     }
 
     #[test]

@@ -55,7 +55,8 @@ fn below_a_path_that_the_proxy_passes_on_everything_works() {
 fn below_a_path_that_the_proxy_takes_away_and_names_everything_works() {
     below_a_path("trust_proxy: [127.0.0.1]\n", |head| {
         let head = without_path(head)?;
-        Some(format!("{head}\r\nX-Forwarded-Prefix: /everscan"))
+        let named = "X-Forwarded-Prefix: /everscan\r\nX-Forwarded-Proto: https";
+        Some(format!("{head}\r\n{named}"))
     });
 }
 

@@ -250,10 +250,14 @@ pub fn end_session(id: Uuid) -> String {
 /// Ends all sessions of the token.
 pub const END_SESSIONS: &str = "/settings/sessions/end";
 
-/// The path, if it leads to a page of this daemon and not to another host.
+/// The path, if it leads to a page of this daemon, and not to another host or out of the path below which the daemon is.
 pub fn local(path: &str) -> Option<&str> {
     let is_plain = |byte: u8| (0x21..0x7f).contains(&byte) && byte != b'\\';
-    (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(is_plain)).then_some(path)
+    // Browsers read `%2e` as a dot, and leave out `.` and `..` with the part before it.
+    let is_dots = |part: &str| matches!(&*part.replace("%2e", ".").replace("%2E", "."), "." | "..");
+    let mut parts = path.split(['?', '#']).next()?.split('/');
+    let begins_here = path.starts_with('/') && !path.starts_with("//");
+    (begins_here && path.bytes().all(is_plain) && !parts.any(is_dots)).then_some(path)
 }
 
 /// The address of a page that had another one, in which the slashes in names were `%2F`.
@@ -374,8 +378,14 @@ mod tests {
     }
 
     #[test]
-    fn local_refuses_addresses_of_other_hosts() {
-        for path in ["/", "/jobs?state=failed&scan=a%20b", "/a//b"] {
+    fn local_refuses_other_hosts_and_dots() {
+        for path in [
+            "/",
+            "/jobs?state=failed&scan=a%20b",
+            "/a//b",
+            "/.../..a/%2e%2eb",
+            "/jobs?q=/../x",
+        ] {
             assert_eq!(local(path), Some(path));
         }
         for path in [
@@ -388,6 +398,15 @@ mod tests {
             "\\/example.org",
             "/a\r\nset-cookie: x",
             "javascript:alert(1)",
+            "/..",
+            "/../x",
+            "/a/../../x",
+            "/./x",
+            "/%2e%2E/x",
+            "/.%2e?q",
+            "/%2E#x",
+            "/a\u{7f}",
+            "/ä",
         ] {
             assert_eq!(local(path), None, "{path:?}");
         }

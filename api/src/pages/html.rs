@@ -85,9 +85,11 @@ pub(super) fn html(base: &BasePath, status: StatusCode, page: String) -> Respons
     response
 }
 
-/// Sends the browser to a page after a form was accepted, so that a reload does not send the form again.
+/// Sends the browser to a page after a form was accepted, so that a reload does not send the form again. An address that is not
+/// one of this daemon leads to the overview.
 pub(super) fn see_other(address: &str) -> Response {
     let mut response = StatusCode::SEE_OTHER.into_response();
+    let address = links::local(address).unwrap_or(links::OVERVIEW);
     reply::set(&mut response, LOCATION, address);
     response
 }
@@ -97,7 +99,8 @@ pub(crate) fn moved(head: &Head) -> Option<Response> {
     if !matches!(head.arrival.method, Method::GET | Method::HEAD) {
         return None;
     }
-    let mut address = links::present(&head.arrival.path)?;
+    let present = links::present(&head.arrival.path);
+    let mut address = present.filter(|present| links::local(present).is_some())?;
     if !head.query.is_empty() {
         address = format!("{address}?{}", head.query);
     }

@@ -105,7 +105,7 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
     let next = typed.text("next");
     let failure = match sign_in(service, &request, &typed).await {
         Ok(made) => {
-            let mut response = see_other(links::local(next).unwrap_or(links::OVERVIEW));
+            let mut response = see_other(next);
             sessions::remember(&mut response, &request, &made.cookie);
             return Ok(response);
         }

@@ -52,6 +52,11 @@ async fn below_a_path_everything_leads_back_below_it() {
         let sign_in = Call::post(format!("{prefix}/login")).header("sec-fetch-site", "same-origin");
         let signed_in = typed(sign_in, &form).send(service.address).await;
         assert_eq!(signed_in.header("location"), Some("/everscan/jobs"));
+        let outwards =
+            Call::post(format!("{prefix}/login")).header("sec-fetch-site", "same-origin");
+        let form = [("token", service.admin.as_str()), ("next", "/../jobs")];
+        let inwards = typed(outwards, &form).send(service.address).await;
+        assert_eq!(inwards.header("location"), Some("/everscan/"));
         let cookie = signed_in.header("set-cookie").unwrap();
         assert!(cookie.contains("; Path=/everscan;"), "{cookie}");
         let cookie = cookie.split(';').next().unwrap();
@@ -192,6 +197,19 @@ async fn names_are_plain_in_addresses_and_former_ones_lead_to_them() {
         );
         assert_eq!(moved.header("cache-control"), Some("no-store"));
     }
+    for (beyond, status) in [
+        ("/workflows/..%2F..%2Fx", 404),
+        ("/workflows/a%2f%2E%2e/.%2e/x", 404),
+        ("/blobs/../..%2Fx", 400),
+    ] {
+        let answer = browser.get(beyond).await;
+        let seen = (answer.status, answer.header("location"));
+        assert_eq!(seen, (status, None), "{beyond}");
+    }
+    let scan = browser.get("/workflows/main%2Fa%2F-%2Fscans").await;
+    let page = scan.header("location").unwrap();
+    assert_eq!(page, "/workflows/main/a/-/scans/-/");
+    browser.page(page).await;
     // A form is not sent to a second address.
     let form = browser.call(Method::POST, "/workflows/main%2Fpipeline/suspend");
     assert_eq!(browser.send(form).await.status, 405);

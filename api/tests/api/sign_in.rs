@@ -35,6 +35,8 @@ async fn a_sign_in_needs_a_valid_token_and_redirects_only_within_this_daemon() {
         ("/\tx", "/"),
         ("javascript:alert(1)", "/"),
         ("/x\r\nset-cookie: a=b", "/"),
+        ("/../x", "/"),
+        ("/jobs/%2e%2E/..", "/"),
     ] {
         let answer = sign_in(&service, &service.admin, next).await;
         assert_eq!(answer.status, 303, "{next}");

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ipnet::IpNet;
+
 use crate::accept::Bounds;
 
 /// The address, or its IPv6 network of 64 bits, because a home or data centre usually has a whole network.
@@ -17,23 +19,11 @@ pub fn network(address: IpAddr) -> IpAddr {
 
 /// A range of addresses, such as `172.17.0.0/16`, or a single one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cidr {
-    /// An address in it, as IPv6.
-    address: u128,
-    /// How many of its leading bits all addresses share.
-    shared: u32,
-}
+pub struct Cidr(IpNet);
 
 impl Cidr {
     pub fn contains(self, address: IpAddr) -> bool {
-        (self.address ^ bits(address)).leading_zeros() >= self.shared
-    }
-}
-
-fn bits(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits(),
+        self.0.contains(&address.to_canonical())
     }
 }
 
@@ -41,22 +31,11 @@ impl FromStr for Cidr {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (address, length) = text.split_once('/').unzip();
-        let address: Option<IpAddr> = address.unwrap_or(text).parse().ok();
-        address
-            .and_then(|address| {
-                let most = if address.is_ipv4() { 32 } else { 128 };
-                let length = length.map_or(Ok(most), str::parse).ok()?;
-                (length <= most).then(|| Self {
-                    address: bits(address),
-                    shared: 128 - most + length,
-                })
-            })
-            .ok_or_else(|| {
-                format!(
-                    "`{text}` is no address such as 192.0.2.7, and no range such as 172.17.0.0/16"
-                )
-            })
+        let single = || text.parse().map(|it: IpAddr| it.to_canonical().into());
+        let range = text.parse().or_else(|_| single());
+        range.map(Self).map_err(|_| {
+            format!("`{text}` is no address such as 192.0.2.7, and no range such as 172.17.0.0/16")
+        })
     }
 }
 

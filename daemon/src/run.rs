@@ -37,6 +37,13 @@ pub(crate) struct Serving {
 
 pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     logging::to_stderr(settings.log_form)?;
+    if let Some(range) = settings.local_from.iter().find(|range| range.is_public()) {
+        tracing::warn!(
+            %range,
+            "`--local-from` makes callers from the internet count as this machine: they may sign in over plain HTTP, read \
+             /metrics without a token, and try tokens without limits; name the address of the container's bridge instead"
+        );
+    }
     let tls = settings.tls.map(Tls::load).transpose()?;
     let may_be_public = settings.insecure_http || tls.is_some();
     let state = &settings.daemon.state;

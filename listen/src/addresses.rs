@@ -1,6 +1,7 @@
 //! Addresses, ranges of them, and how many connections each has.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,17 @@ pub struct Cidr(IpNet);
 impl Cidr {
     pub fn contains(self, address: IpAddr) -> bool {
         self.0.contains(&address.to_canonical())
+    }
+
+    /// Whether it is larger than the largest range of private addresses, so that it has others.
+    pub fn is_public(self) -> bool {
+        self.0.prefix_len() < if self.0.addr().is_ipv4() { 8 } else { 7 }
+    }
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -111,6 +123,13 @@ mod tests {
         ] {
             assert!(contains(range, inside), "{range}: {inside}");
             assert!(!contains(range, outside), "{range}: {outside}");
+        }
+        let is_public = |range: &str| range.parse::<Cidr>().unwrap().is_public();
+        for range in ["0.0.0.0/0", "128.0.0.0/1", "::/0", "2000::/3"] {
+            assert!(is_public(range), "{range}");
+        }
+        for range in ["10.0.0.0/8", "fc00::/7", "192.0.2.1"] {
+            assert!(!is_public(range), "{range}");
         }
         for wrong in [
             "",

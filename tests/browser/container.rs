@@ -74,4 +74,11 @@ fn story() {
     browser.sign_in(&world);
     browser.open(&world, "/jobs");
     browser.shows("main", "No scan has run yet");
+
+    let is_warned = |world: &World| world.daemon_log().contains("callers from the internet");
+    assert!(!is_warned(&world));
+    world.stop_daemon();
+    world.daemon_config = Some(format!("{config}local_from: [172.17.0.1, '::/0']\n"));
+    world.start_daemon();
+    assert!(is_warned(&world), "{}", world.daemon_log());
 }

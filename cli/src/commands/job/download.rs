@@ -90,7 +90,7 @@ async fn fetch_all(
     let mut all = ZipWriter::new(file.as_file_mut());
     let names: BTreeSet<&str> = artifacts.iter().map(|it| it.name.as_str()).collect();
     let mut count = 0;
-    for name in &names {
+    for (name, folder) in &folders(&names) {
         let (fetched, _) = match fetch_file(session, client, job, name).await {
             // Its removal is still to come, so the list has it.
             Err(Error::Client(gone)) if gone.status() == Some(410) => {
@@ -104,7 +104,12 @@ async fn fetch_all(
             artifact: (*name).to_owned(),
             source,
         })?;
-        copy(one, folder(name, &names), &mut all).map_err(|error| failed(error.into()))?;
+        copy(one, folder, &mut all).map_err(|error| failed(error.into()))?;
+        if folder.len() > name.len() {
+            session.report(&format!(
+                "warning: artifact {name} is in the folder {folder}: where case does not count, another has its name"
+            ));
+        }
         count += 1;
     }
     if count == 0 {
@@ -146,13 +151,22 @@ fn print(zip: &mut File, session: &mut Session<'_>, path: &Path) -> Result<(), E
     }
 }
 
-/// The folder of an artifact: its name without `.zip`, unless another artifact has that name.
-fn folder<'a>(name: &'a str, names: &BTreeSet<&str>) -> &'a str {
-    match name.strip_suffix(".zip") {
-        None | Some("" | "." | "..") => name,
-        Some(short) if names.contains(short) => name,
-        Some(short) => short,
-    }
+/// The folder of each artifact: its name without `.zip`, unless another has that folder. Names that differ only by case are equal
+/// on many systems, so one of them gets a number.
+fn folders<'a>(names: &BTreeSet<&'a str>) -> Vec<(&'a str, String)> {
+    let mut taken = BTreeSet::new();
+    let (zips, others): (Vec<&str>, Vec<&str>) =
+        names.iter().partition(|name| name.ends_with(".zip"));
+    let folder = |name: &'a str| {
+        let short = name.strip_suffix(".zip");
+        let short = short.filter(|short| !matches!(*short, "" | "." | ".."));
+        let plain = [short.unwrap_or(name), name].map(str::to_owned);
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut all = plain.into_iter().chain(numbered);
+        let free = all.find(|folder| taken.insert(folder.to_ascii_lowercase()));
+        (name, free.unwrap_or_default())
+    };
+    others.into_iter().chain(zips).map(folder).collect()
 }
 
 /// Copies the entries as they are packed.
@@ -163,4 +177,33 @@ fn copy(mut one: ZipArchive<File>, folder: &str, all: &mut ZipWriter<&mut File>)
         all.raw_copy_file_rename(entry, name)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_artifacts_have_the_same_folder_on_any_system() {
+        let names = [
+            "A.txt", "a.txt", "a", "A.zip", "b.zip", "B.zip", "a.txt-2", ".zip",
+        ];
+        let folders: Vec<String> = folders(&names.into())
+            .into_iter()
+            .map(|(name, folder)| format!("{name}: {folder}"))
+            .collect();
+        assert_eq!(
+            folders,
+            [
+                "A.txt: A.txt",
+                "a: a",
+                "a.txt: a.txt-2",
+                "a.txt-2: a.txt-2-2",
+                ".zip: .zip",
+                "A.zip: A.zip",
+                "B.zip: B",
+                "b.zip: b.zip",
+            ]
+        );
+    }
 }

@@ -78,6 +78,7 @@ pub(crate) async fn session(
         SessionRoute::EndSession => Box::pin(sessions::end(user, &request)),
         SessionRoute::EndSessions => Box::pin(sessions::end_all(user, &request)),
         SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(user, request)),
+        SessionRoute::CreateBlobLink => Box::pin(blob_links::create(user, request)),
     };
     answer.await
 }
@@ -184,7 +185,6 @@ pub(crate) async fn user(
         UserRoute::CopyBlob => Box::pin(blobs::copy(user, request)),
         UserRoute::MoveBlob => Box::pin(blobs::rename(user, request)),
         UserRoute::ListBlobLinks => json!(blob_links::list(user, query)?),
-        UserRoute::CreateBlobLink => Box::pin(blob_links::create(user, request)),
         UserRoute::RevokeBlobLink => done!(blob_links::revoke(user, path(0))),
         UserRoute::Events => Box::pin(events::listen(user, &request)),
         UserRoute::ListTokens => json!(tokens::list(user, &Window::of(query)?)),

@@ -25,7 +25,7 @@ pub enum Access {
     Local(LocalRoute, Scope),
     /// A personal access token with this scope.
     User(UserRoute, Scope),
-    /// A personal access token of any scope, or a signed-in browser where the route takes sessions.
+    /// A personal access token of any scope, or a signed-in browser where the route takes sessions. The handler may need a scope.
     Session(SessionRoute),
     /// The holder of a link to a blob. The path has its secret.
     Link(LinkRoute),
@@ -98,11 +98,11 @@ names! {
         ResumeScan Dispatch ListScans ShowScan ScanHistory ScanLedger Schedule Why ListJobs ShowJob
         JobContext DeleteJob CancelJob RerunJob ReadLog SearchLog ListArtifacts DownloadArtifact ListEntries
         DiffArtifact DeleteArtifact ListBlobs DownloadBlob InspectBlob UploadBlob DeleteBlob CopyBlob
-        MoveBlob ListBlobLinks CreateBlobLink RevokeBlobLink Events ListTokens CreateToken RegenerateToken
+        MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
         RevokeToken ListAudit ListRunners ShowRunner DeleteRunner CreateRegistration
     }
     SessionRoute {
-        ListSessions EndSession EndSessions CreateSignInLink
+        ListSessions EndSession EndSessions CreateSignInLink CreateBlobLink
     }
     LinkRoute {
         Download Inspect Upload
@@ -234,8 +234,8 @@ impl UserRoute {
 }
 
 impl SessionRoute {
-    /// Whether the session of a browser is sufficient. A session must not make another session, which would outlive it.
+    /// Whether the session of a browser is sufficient. A session must not make a link, which would outlive it.
     pub fn takes_sessions(self) -> bool {
-        self != Self::CreateSignInLink
+        !matches!(self, Self::CreateSignInLink | Self::CreateBlobLink)
     }
 }

@@ -57,6 +57,7 @@ pub enum BlobLinkUse {
 #[serde(deny_unknown_fields)]
 pub struct CreateBlobLink {
     pub path: String,
+    /// `get` needs the scope `blob:read`, and `put` needs `blob:write`.
     pub use_for: BlobLinkUse,
     /// Validity of the link, such as `1h`; at most 7 days.
     pub expires_in: String,

@@ -4,7 +4,7 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, REFERRER_POLICY};
 use model::blob::LinkUse;
 use model::decide::{self, Once, RevokeBlobLink};
-use model::{BlobLink, BlobLinkId, ProjectId, Scope};
+use model::{BlobLink, BlobLinkId, ProjectId};
 use warp::reply::Response;
 use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, Page};
 
@@ -43,9 +43,11 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
     let path = blobs::member("path", &asked.path)?;
     let use_for = match asked.use_for {
         BlobLinkUse::Get => LinkUse::Get,
-        BlobLinkUse::Put if user.rights().scopes.allow(Scope::BlobWrite) => LinkUse::Put,
-        BlobLinkUse::Put => return Err(Failure::without_scope(Scope::BlobWrite)),
+        BlobLinkUse::Put => LinkUse::Put,
     };
+    if !user.rights().scopes.allow(use_for.scope()) {
+        return Err(Failure::without_scope(use_for.scope()));
+    }
     let life = workflow::parse_duration(&asked.expires_in)
         .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;
     if use_for == LinkUse::Get {

@@ -21,7 +21,7 @@ routes! {
         takes::<wire::MoveBlob, wire::Blob>("Move a blob to another path").stores();
     User ListBlobLinks GET "/v0/blob-links", BlobRead; [PROJECT, LIMIT, CURSOR], 0,
         lists::<wire::BlobLink>("List the links to blobs");
-    User CreateBlobLink POST "/v0/blob-links", BlobRead; [PROJECT], SMALL_BODY,
+    Session CreateBlobLink POST "/v0/blob-links"; [PROJECT], SMALL_BODY,
         takes::<wire::CreateBlobLink, wire::CreatedBlobLink>("Make a link to a blob")
             .statuses(&[201])
             .reads(&[IDEMPOTENCY_KEY]);

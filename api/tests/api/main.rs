@@ -16,6 +16,7 @@ mod access;
 mod answers;
 mod artifacts;
 mod base_path;
+mod blob_links;
 mod blobs;
 mod bodies;
 mod browser;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{HeaderName, RETRY_AFTER};
-use model::{JobId, Scope, error_chain};
+use model::{JobId, Scope, Scopes, error_chain};
 use uuid::Uuid;
 use wire::{ErrorCode, FieldError, Problem};
 
@@ -31,6 +31,8 @@ pub(crate) struct Failure {
 #[derive(Debug, Default)]
 struct More {
     hint: Option<String>,
+    /// A better hint, for callers with this scope.
+    names: Option<(Scope, String)>,
     errors: Vec<FieldError>,
     next: Option<u64>,
     made: Option<Uuid>,
@@ -49,6 +51,20 @@ impl Failure {
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.more.hint = Some(hint.into());
+        self
+    }
+
+    /// Lists names in the hint, for callers that may read them.
+    pub(crate) fn names(mut self, scope: Scope, hint: String) -> Self {
+        self.more.names = Some((scope, hint));
+        self
+    }
+
+    /// The failure as a caller with these scopes may see it.
+    pub(crate) fn seen_with(mut self, scopes: &Scopes) -> Self {
+        if let Some((_, hint)) = self.more.names.take_if(|(scope, _)| scopes.allow(*scope)) {
+            self.more.hint = Some(hint);
+        }
         self
     }
 
@@ -99,6 +115,7 @@ impl Failure {
     pub(crate) fn of_field(self, field: &str) -> Self {
         let mut failure = Self::invalid(field, self.detail);
         failure.more.hint = self.more.hint;
+        failure.more.names = self.more.names;
         failure
     }
 
@@ -146,6 +163,7 @@ impl Failure {
         let status = self.status();
         let More {
             hint,
+            names: _,
             errors,
             next,
             made,

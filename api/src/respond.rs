@@ -183,10 +183,19 @@ async fn handle(service: &Service, caller: Caller, request: Request) -> Result<R
     match caller {
         Caller::Local(LocalRoute::Metrics) => Box::pin(health::metrics(service)).await,
         Caller::Public(route) => public(service, route, request).await,
-        Caller::Page(route, user) => pages::show(service, &user, route, &request).await,
-        Caller::Action(route, user) => pages::act(service, &user, route, request).await,
+        Caller::Page(route, user) => {
+            let shown = pages::show(service, &user, route, &request).await;
+            shown.map_err(|failure| failure.seen_with(&user.rights().scopes))
+        }
+        Caller::Action(route, user) => {
+            let done = pages::act(service, &user, route, request).await;
+            done.map_err(|failure| failure.seen_with(&user.rights().scopes))
+        }
         Caller::Session(route, user) => handlers::session(&user, route, request).await,
-        Caller::User(route, user) => handlers::user(&user, route, request).await,
+        Caller::User(route, user) => {
+            let answer = handlers::user(&user, route, request).await;
+            answer.map_err(|failure| failure.seen_with(&user.rights().scopes))
+        }
         Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
         Caller::Runner(route, runner) => handlers::of_runner(handle, route, runner, request).await,
         Caller::Worker(route, worker) => handlers::of_worker(handle, route, &worker, request).await,

@@ -64,6 +64,16 @@ pub struct InputError {
     pub problem: InputProblem,
 }
 
+impl InputError {
+    /// The name that the caller probably meant, for a caller that may read the names.
+    pub fn take_suggestion(&mut self) -> Option<String> {
+        match &mut self.problem {
+            InputProblem::Undeclared { did_you_mean } => did_you_mean.take(),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum InputProblem {

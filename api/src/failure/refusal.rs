@@ -2,8 +2,9 @@
 
 use http::header::ETAG;
 use model::decide::{Refusal, Remedy};
-use model::{Made, SuspendedPart};
+use model::{Made, Scope, SuspendedPart};
 use wire::{ErrorCode, FieldError};
+use workflow::InputError;
 
 use super::{Failure, RESTORE, shorten};
 use crate::precondition::etag;
@@ -14,8 +15,11 @@ impl From<Refusal> for Failure {
         match refusal {
             Refusal::NoSuchWorkflow { .. } => Self::new(ErrorCode::WorkflowNotFound, text)
                 .hint("`everscan workflow list` shows the workflows"),
-            Refusal::NoSuchScan { .. }
-            | Refusal::NoSuchRunner
+            Refusal::NoSuchScan { known, .. } => Self::new(ErrorCode::NotFound, text).names(
+                Scope::WorkflowRead,
+                format!("the workflow has: {}", known.join(", ")),
+            ),
+            Refusal::NoSuchRunner
             | Refusal::NoSuchSession
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
@@ -87,8 +91,14 @@ impl From<Refusal> for Failure {
             Refusal::RevisionChanged { .. } => {
                 Self::new(ErrorCode::Unavailable, text).hint("try again")
             }
-            Refusal::InvalidInputs { errors, .. } => {
+            Refusal::InvalidInputs { mut errors, .. } => {
+                let similar = errors.iter_mut().filter_map(InputError::take_suggestion);
+                let similar: Vec<String> = similar.map(|name| format!("`{name}`")).collect();
                 let mut failure = Self::new(ErrorCode::InvalidInputs, text);
+                if !similar.is_empty() {
+                    let hint = format!("did you mean {}?", similar.join(", "));
+                    failure = failure.names(Scope::WorkflowRead, hint);
+                }
                 failure.more.errors = errors
                     .into_iter()
                     .map(|error| FieldError {
@@ -131,11 +141,14 @@ impl From<Refusal> for Failure {
                 ))
             }
             Refusal::ScanRetired { renamed_to, .. } => {
-                let hint = match renamed_to {
-                    Some(heir) => format!("its name is `{heir}` now; `everscan scan dispatch` starts a job of it"),
-                    None => "push a file that has the scan to bring it back".to_owned(),
-                };
-                Self::new(ErrorCode::Retired, text).hint(hint)
+                let failure = Self::new(ErrorCode::Retired, text);
+                match renamed_to {
+                    Some(heir) => failure.names(
+                        Scope::WorkflowRead,
+                        format!("its name is `{heir}` now; `everscan scan dispatch` starts a job of it"),
+                    ),
+                    None => failure.hint("push a file that has the scan to bring it back"),
+                }
             }
             Refusal::JobNotSilent { .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint("try again after that")

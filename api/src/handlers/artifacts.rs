@@ -3,7 +3,7 @@
 use chrono::SecondsFormat;
 use http::header::HeaderName;
 use model::Removed;
-use model::{Artifact, Job, Timestamp};
+use model::{Artifact, Job, Scope, Timestamp};
 use reconciler::{Handle, Worker};
 use warp::reply::Response;
 use wire::{CONTENT_DIGEST_HEADER, ErrorCode, Page};
@@ -71,7 +71,7 @@ pub(crate) fn find<'a>(job: &'a Job, wanted: &str) -> Result<&'a Artifact, Failu
         } else {
             format!("there are: {}", names.join(", "))
         };
-        Failure::not_found("artifact", wanted).hint(hint)
+        Failure::not_found("artifact", wanted).names(Scope::JobRead, hint)
     })
 }
 

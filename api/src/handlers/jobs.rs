@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::limits::ID_PART_DIGITS;
-use model::{JobId, JobState, Reason, Seen, StateKind, Trigger, WorkflowId};
+use model::{JobId, JobState, Reason, Scope, Seen, StateKind, Trigger, WorkflowId};
 use state::JobFilter;
 use tokio::time::Instant;
 use warp::reply::Response;
@@ -188,7 +188,7 @@ pub(crate) fn known(
     }
     let failure = Failure::not_found("scan", name.as_str());
     Err(match workflow.and_then(|id| seen.workflow(id)) {
-        Some(workflow) => failure.hint(workflows::scans_of(&workflow)),
+        Some(workflow) => failure.names(Scope::WorkflowRead, workflows::scans_of(&workflow)),
         None => failure.hint("`everscan workflow show WORKFLOW` lists the scans of a workflow"),
     })
 }

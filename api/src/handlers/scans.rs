@@ -1,7 +1,7 @@
 //! `/v0/scans`, `/v0/schedule`, and the history of one scan below `/v0/workflows/{workflow}/scans/{scan}`.
 
 use model::retention::Position;
-use model::{ActiveWorkflow, Job, JobId, ScanKey, Seen, Upcoming, WorkflowStatus, upcoming};
+use model::{ActiveWorkflow, Job, JobId, ScanKey, Scope, Seen, Upcoming, WorkflowStatus, upcoming};
 use wire::{Page, ScanStatus};
 use workflow::{Scan, ScanName};
 
@@ -61,7 +61,8 @@ pub(crate) async fn show(
         let workflow = workflows::find_readable(seen, workflow)?;
         match workflow.revision.definition.scan(name) {
             Some(scan) => Ok(stands(seen, &workflow, scan)),
-            None => Err(Failure::not_found("scan", name).hint(workflows::scans_of(&workflow))),
+            None => Err(Failure::not_found("scan", name)
+                .names(Scope::WorkflowRead, workflows::scans_of(&workflow))),
         }
     })?;
     let last_job = user

@@ -1,6 +1,6 @@
 //! `/v0/workflows/{workflow}/scans/{scan}/why`
 
-use model::{ActiveWorkflow, ScanKey, Seen, Timestamp};
+use model::{ActiveWorkflow, ScanKey, Scope, Seen, Timestamp};
 
 use super::workflows;
 use crate::convert;
@@ -77,6 +77,7 @@ fn scan(seen: Seen<'_>, workflow: &str, name: &str) -> Result<(ActiveWorkflow, S
     };
     match key.filter(is_known) {
         Some(key) => Ok((workflow, key)),
-        None => Err(Failure::not_found("scan", name).hint(workflows::scans_of(&workflow))),
+        None => Err(Failure::not_found("scan", name)
+            .names(Scope::WorkflowRead, workflows::scans_of(&workflow))),
     }
 }

@@ -1,6 +1,8 @@
 //! `/v0/workflows`
 
-use model::{ActiveWorkflow, Seen, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus};
+use model::{
+    ActiveWorkflow, Scope, Seen, Source, SourceName, WorkflowId, WorkflowRecord, WorkflowStatus,
+};
 use wire::{ErrorCode, Page, Workflow};
 
 use crate::convert;
@@ -47,15 +49,15 @@ pub(super) fn scans_of(workflow: &ActiveWorkflow) -> String {
 /// Finds the record of a workflow, even if its revision could not be read.
 pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord, Failure> {
     let not_found = || {
-        let hint = match invalid_file(seen, text) {
-            Some(source) => {
-                format!("its file is invalid: `everscan source show {source}` says what is wrong")
-            }
-            None => "`everscan workflow list` shows the workflows".to_owned(),
-        };
-        Failure::not_found("workflow", text)
+        let failure = Failure::not_found("workflow", text)
             .coded(ErrorCode::WorkflowNotFound)
-            .hint(hint)
+            .hint("`everscan workflow list` shows the workflows");
+        let Some(source) = invalid_file(seen, text) else {
+            return failure;
+        };
+        let hint =
+            format!("its file is invalid: `everscan source show {source}` says what is wrong");
+        failure.names(Scope::ProjectRead, hint)
     };
     if let Ok(id) = text.parse::<WorkflowId>() {
         let found = seen.workflow_record(id).map(|record| &**record);
@@ -83,7 +85,11 @@ pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w WorkflowRecord,
                 ErrorCode::AmbiguousName,
                 format!("several workflows are named `{text}`"),
             )
-            .hint(format!("use one of the full names: {}", full.join(", "))))
+            .hint("use its full name: SOURCE/NAME")
+            .names(
+                Scope::WorkflowRead,
+                format!("use one of the full names: {}", full.join(", ")),
+            ))
         }
     }
 }

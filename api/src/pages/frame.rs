@@ -133,6 +133,7 @@ impl<'a> Frame<'a> {
             StatusCode::INSUFFICIENT_STORAGE => StatusCode::INSUFFICIENT_STORAGE,
             _ => return Err(failure),
         };
+        let failure = failure.seen_with(&self.rights.scopes);
         let (problem, _) = failure.problem(&self.request.arrival.id.to_string());
         let kept = fields.iter().filter_map(|field| {
             let value = typed.all(field).collect::<Vec<_>>().join(" ");

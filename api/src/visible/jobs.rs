@@ -44,8 +44,7 @@ impl Visible {
         let mut named = self.jobs_with(&part, None, CANDIDATES + 1).await?;
         drop(turn);
         if named.len() > 1 {
-            let shown: &[ShownJob] = if self.reads_jobs() { &named } else { &[] };
-            return Err(ambiguous(text, shown));
+            return Err(ambiguous(text, &named));
         }
         named.pop().ok_or_else(|| {
             Failure::not_found("job", text).hint(format!(
@@ -232,7 +231,7 @@ impl Visible {
     }
 }
 
-/// The problem if a part of an id belongs to several jobs, newest first. There are none for a caller that may not read them.
+/// The problem if a part of an id belongs to several jobs, newest first.
 fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     let shown = jobs.iter().take(CANDIDATES).map(|job| {
         let (scan, state) = (&job.scan, job.state.name());
@@ -244,13 +243,12 @@ fn ambiguous(part: &str, jobs: &[ShownJob]) -> Failure {
     } else {
         ""
     };
-    let hint = match shown.as_slice() {
-        [] => "give more of it, or the whole id".to_owned(),
-        shown => format!("give more of it: {}{more}", shown.join(", ")),
-    };
+    let named = format!("give more of it: {}{more}", shown.join(", "));
     let text = format!(
         "the ids of several jobs begin or end with `{}`",
         shorten(part)
     );
-    Failure::new(ErrorCode::AmbiguousName, text).hint(hint)
+    Failure::new(ErrorCode::AmbiguousName, text)
+        .hint("give more of it, or the whole id")
+        .names(Scope::JobRead, named)
 }

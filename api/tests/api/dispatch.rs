@@ -146,7 +146,7 @@ async fn a_dispatch_of_an_unknown_scan_is_refused() {
     }
     let problem = dispatch("main%2Fpipeline", "nothing").await;
     let problem = problem.problem(404, "not_found");
-    assert!(text(&problem["detail"]).contains("build, large, nightly"));
+    assert!(text(&problem["hint"]).contains("build, large, nightly"));
     let problem = dispatch("pipeline", "build").await;
     let problem = problem.problem(409, "ambiguous_name");
     assert!(text(&problem["hint"]).contains("main/pipeline, other/pipeline"));
@@ -233,4 +233,46 @@ async fn problems_of_numbers_and_choices_are_shown_at_their_fields() {
         ]),
         "{problem}"
     );
+}
+
+#[tokio::test]
+async fn names_are_only_for_callers_that_may_read_them() {
+    let service = Service::follow(&["main", "other"]).await;
+    let job = service.dispatch("large").await;
+    let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));
+    service.admin(cancel).await.expect(200);
+    let scan = |scan: &str| format!("/v0/workflows/main%2Fpipeline/scans/{scan}/dispatch");
+    let no_input = json!({"inputs": {"target": "a", "fats": true}});
+    let dispatch = |path: &str| Call::post(path).json(&no_input);
+    let jobs = "/v0/jobs?workflow=main%2Fpipeline&scan=nothing";
+    for (call, scope, names) in [
+        (
+            dispatch(&scan("nothing")),
+            Scope::Dispatch,
+            "build, large, nightly",
+        ),
+        (
+            dispatch(&scan("build")),
+            Scope::Dispatch,
+            "did you mean `fast`?",
+        ),
+        (
+            dispatch(BUILD),
+            Scope::Dispatch,
+            "main/pipeline, other/pipeline",
+        ),
+        (Call::get(jobs), Scope::JobRead, "build, large, nightly"),
+    ] {
+        for (scopes, may_read) in [
+            (vec![scope], false),
+            (vec![scope, Scope::WorkflowRead], true),
+        ] {
+            let token = service.personal(scopes, None).await;
+            let answer = call.clone().bearer(&token).send(service.address).await;
+            assert!((400..500).contains(&answer.status), "{answer:?}");
+            let hint = answer.json()["hint"].to_string();
+            assert_eq!(hint.contains(names), may_read, "{}", answer.text());
+            assert!(may_read || !answer.text().contains("nightly"), "{answer:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::{JobId, Reason, SuspendedPart, Timestamp};
 pub enum Refusal {
     #[error("there is no workflow `{workflow}`")]
     NoSuchWorkflow { workflow: String },
-    #[error("workflow `{workflow}` has no scan `{scan}` (it has: {})", known.join(", "))]
+    #[error("workflow `{workflow}` has no scan `{scan}`")]
     NoSuchScan {
         workflow: String,
         scan: String,

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use listen::{Cidr, Connection};
 use model::blob::joined;
 use model::{BlobPath, JobId, PlainToken, Scopes, TokenKind};
 use serde::Serialize;
@@ -26,7 +27,7 @@ use crate::convert;
 use crate::failure::Failure;
 use crate::limits::PAGE;
 use crate::page::Window;
-use crate::peer::{Connection, Peer};
+use crate::peer::Peer;
 use crate::precondition::precondition;
 use crate::request::{Arrival, Query, Request};
 use crate::routes::{Matched, find};
@@ -183,16 +184,13 @@ pub fn headers(text: &[u8]) {
             headers.append(name, value);
         }
     }
-    let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let connection = Connection {
-        address: loopback,
-        is_tls: false,
-    };
     // Through a trusted proxy, so that its headers are read.
-    let peer = Peer::of(connection, &headers, &[loopback]);
+    let proxy: Option<Cidr> = LOOPBACK.address.to_string().parse().ok();
+    let peer = Peer::of(LOOPBACK, &headers, proxy.as_slice(), &[]);
     let _network = peer.network();
-    if let Some(cookie) = session::cookie(&headers, peer) {
-        let written = session::set(&headers, peer, &cookie);
+    let arrival = arrival(Method::POST, "/", peer);
+    if let Some(cookie) = session::cookie(&headers, &arrival) {
+        let written = session::set(&headers, &arrival, &cookie);
         assert!(HeaderValue::from_str(&written).is_ok(), "{written:?}");
     }
     drop(session::check_origin(&Method::POST, &headers, peer));
@@ -215,23 +213,28 @@ pub fn headers(text: &[u8]) {
     }
 }
 
+const LOOPBACK: Connection = Connection {
+    address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+    is_tls: false,
+};
+
+fn arrival(method: Method, path: &str, peer: Peer) -> Arrival {
+    Arrival {
+        id: Uuid::nil(),
+        method,
+        path: path.to_owned(),
+        base: BasePath::default(),
+        peer,
+    }
+}
+
 fn request(
     method: Method,
     path: &str,
     parameters: Vec<String>,
     headers: HeaderMap,
 ) -> Result<Request, Failure> {
-    let connection = Connection {
-        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        is_tls: false,
-    };
-    let arrival = Arrival {
-        id: Uuid::nil(),
-        method,
-        path: path.to_owned(),
-        base: BasePath::default(),
-        peer: Peer::of(connection, &headers, &[], &[]),
-    };
+    let arrival = arrival(method, path, Peer::of(LOOPBACK, &headers, &[], &[]));
     let nothing = stream::empty::<Result<Bytes, warp::Error>>();
     Ok(Request {
         arrival: arrival.into(),

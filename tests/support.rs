@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 mod jobs;
-mod port;
+pub(crate) mod port;
 
 use port::Port;
 
@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) daemon_through: Vec<String>,
     /// The text of the daemon's configuration file.
     pub(crate) daemon_config: Option<String>,
+    /// A certificate that its programs trust.
+    pub(crate) ca_file: Option<PathBuf>,
     /// The address on which the daemon listens.
     pub(crate) listen_at: &'static str,
 }
@@ -67,6 +69,7 @@ impl World {
             daemon_variables: Vec::new(),
             daemon_through: Vec::new(),
             daemon_config: None,
+            ca_file: None,
             listen_at: "127.0.0.1",
         }
     }
@@ -116,6 +119,9 @@ impl World {
             .env("GIT_COMMITTER_EMAIL", "story@localhost")
             .current_dir(self.home.path())
             .stdin(Stdio::null());
+        if let Some(file) = &self.ca_file {
+            command.env("SERVICE_CA_FILE", file);
+        }
         if !self.url.is_empty() {
             command.env("SERVICE_URL", &self.url);
             if let Some(token) = self.token() {

@@ -62,7 +62,7 @@ fn document() -> Value {
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "__Host-everscan",
-                    "description": "The session of a browser. Over plain HTTP the cookie is `everscan-PORT`.",
+                    "description": "The session of a browser. Below a base path the cookie is `__Secure-everscan`, and over plain HTTP it is `everscan-PORT`.",
                 },
                 "runner": {
                     "type": "http",

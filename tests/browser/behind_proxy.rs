@@ -2,27 +2,85 @@
 
 use crate::browser::{Browser, CONTROL, ENTER};
 use crate::proxy;
+use crate::real_proxy::{RealProxy, caddy, nginx};
 use crate::stage::{self, is_marked, mark};
 use crate::support::World;
 
 /// `reader:password` in Base64.
 const BASIC: &str = "Authorization: Basic cmVhZGVyOnBhc3N3b3Jk";
 
+/// A proxy in front of the world's daemon: its URL without path, and what ends it.
+type Front<'a> = &'a dyn Fn(&mut World) -> Option<(String, Option<RealProxy>)>;
+
+fn small(
+    world: &World,
+    rule: impl Fn(&str) -> Result<String, String> + Send + Sync + 'static,
+) -> Option<(String, Option<RealProxy>)> {
+    let address = proxy::start(world.address(), rule);
+    Some((format!("http://{address}"), None))
+}
+
+fn real(proxy: Option<RealProxy>) -> Option<(String, Option<RealProxy>)> {
+    proxy.map(|proxy| (format!("https://{}", proxy.address()), Some(proxy)))
+}
+
 #[test]
 fn a_proxy_with_basic_authentication_lets_its_readers_work() {
+    with_a_password("", &|world| {
+        small(world, |head| match head.contains(BASIC) {
+            true => Ok(head.to_owned()),
+            false => Err("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"".to_owned()),
+        })
+    });
+}
+
+#[test]
+fn nginx_with_basic_authentication_as_documented() {
+    with_a_password("trust_proxy: [127.0.0.1]\n", &|world| {
+        real(nginx(world, Some("location / {\n    auth_basic")))
+    });
+}
+
+#[test]
+fn caddy_with_basic_authentication_as_documented() {
+    with_a_password("trust_proxy: [127.0.0.1]\n", &|world| {
+        real(caddy(world, "everscan.example.org", "@pages"))
+    });
+}
+
+#[test]
+fn nginx_and_caddy_with_tls_as_documented() {
+    with_a_password("trust_proxy: [127.0.0.1]\n", &|world| {
+        real(nginx(world, None))
+    });
+    with_a_password("trust_proxy: [127.0.0.1]\n", &|world| {
+        real(caddy(world, "everscan.example.org", "reverse_proxy"))
+    });
+}
+
+fn world_with(config: &str) -> World {
+    let mut world = World::new();
+    world.init_repository();
+    world.push(&[("site.yaml", Some(stage::SITE))]);
+    world.daemon_config = Some(config.to_owned());
+    world.start_daemon();
+    world
+}
+
+/// Signs in and follows a job. A proxy that asks for no password ignores the one in the address.
+fn with_a_password(config: &str, front: Front<'_>) {
+    let mut world = world_with(config);
+    let Some((url, _proxy)) = front(&mut world) else {
+        return;
+    };
     let Some(browser) = Browser::start() else {
         return;
     };
-    let mut world = stage::without_runner();
-    let address = proxy::start(world.address(), |head| match head.contains(BASIC) {
-        true => Ok(head.to_owned()),
-        false => Err("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"".to_owned()),
-    });
-    let direct = world.url().to_owned();
+    world.sync();
+    let direct = std::mem::replace(&mut world.url, url.replace("://", "://reader:password@"));
     // As if the reader typed it into the dialog of the browser.
-    world.url = format!("http://reader:password@{address}");
     browser.open(&world, "/login");
-    world.url = format!("http://{address}");
+    world.url = url;
     browser.sign_in(&world);
     browser.open(&world, "/jobs");
     mark(&browser);
@@ -46,34 +104,51 @@ fn without_path(head: &str) -> Option<String> {
 
 #[test]
 fn below_a_path_that_the_proxy_passes_on_everything_works() {
-    below_a_path("base_path: /everscan\n", |head| {
-        without_path(head).map(|_| head.to_owned())
+    below_a_path("base_path: /everscan\n", &|world| {
+        small(world, |head| {
+            let kept = without_path(head).map(|_| head.to_owned());
+            kept.ok_or_else(|| "404 Not Found".to_owned())
+        })
     });
 }
 
 #[test]
 fn below_a_path_that_the_proxy_takes_away_and_names_everything_works() {
-    below_a_path("trust_proxy: [127.0.0.1]\n", |head| {
-        let head = without_path(head)?;
-        let named = "X-Forwarded-Prefix: /everscan\r\nX-Forwarded-Proto: https";
-        Some(format!("{head}\r\n{named}"))
+    below_a_path("trust_proxy: [127.0.0.1]\n", &|world| {
+        small(world, |head| {
+            let head = without_path(head).ok_or_else(|| "404 Not Found".to_owned())?;
+            let named = "X-Forwarded-Prefix: /everscan\r\nX-Forwarded-Proto: https";
+            Ok(format!("{head}\r\n{named}"))
+        })
     });
 }
 
-fn below_a_path(config: &str, rule: fn(&str) -> Option<String>) {
+#[test]
+fn below_a_path_of_nginx_as_documented_everything_works() {
+    below_a_path(
+        "base_path: /everscan\ntrust_proxy: [127.0.0.1]\n",
+        &|world| real(nginx(world, Some("location /everscan/ {"))),
+    );
+}
+
+#[test]
+fn below_a_path_of_caddy_as_documented_everything_works() {
+    below_a_path(
+        "base_path: /everscan\ntrust_proxy: [127.0.0.1]\n",
+        &|world| real(caddy(world, "host.example.org", "redir")),
+    );
+}
+
+fn below_a_path(config: &str, front: Front<'_>) {
+    let mut world = world_with(config);
+    let Some((url, _proxy)) = front(&mut world) else {
+        return;
+    };
     let Some(browser) = Browser::start() else {
         return;
     };
-    let mut world = World::new();
-    world.init_repository();
-    world.push(&[("site.yaml", Some(stage::SITE))]);
-    world.daemon_config = Some(config.to_owned());
-    world.start_daemon();
-    let address = proxy::start(world.address(), move |head| {
-        rule(head).ok_or_else(|| "404 Not Found".to_owned())
-    });
     // Command line and runner, too, know the daemon by this address alone.
-    world.url = format!("http://{address}/everscan");
+    world.url = format!("{url}/everscan");
     world.sync();
     world.start_runner(1);
 

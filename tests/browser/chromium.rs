@@ -78,6 +78,7 @@ impl Chromium {
         arguments.push(format!("--user-data-dir={}", profile.display()));
         json!({
             "browserName": "chrome",
+            "acceptInsecureCerts": true,
             "goog:chromeOptions": { "binary": self.program, "args": arguments },
             "goog:loggingPrefs": { "browser": "ALL" },
         })
@@ -125,7 +126,7 @@ fn port_of(output: &mut impl std::io::BufRead) -> u16 {
     panic!("chromedriver has ended: {said}");
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let paths = std::env::var_os("PATH")?;
     let found = std::env::split_paths(&paths).map(|path| path.join(program));
     found.into_iter().find(|path| path.is_file())

@@ -20,6 +20,7 @@ mod long_log;
 mod looks;
 mod no_script;
 mod proxy;
+mod real_proxy;
 mod renewed;
 mod scene;
 mod sessions;

@@ -64,6 +64,15 @@ struct CommandLine {
     )]
     ca_file: Option<PathBuf>,
 
+    /// Send the token over plain HTTP to another machine, where others can read it
+    #[arg(
+        long,
+        env = "SERVICE_INSECURE_HTTP",
+        global = true,
+        help_heading = "Connection"
+    )]
+    insecure_http: bool,
+
     /// Form of the data on standard output: table or text for people, json or yaml for programs
     #[arg(
         long,
@@ -128,6 +137,7 @@ impl Arguments {
                 url: line.url,
                 token,
                 ca_file: line.ca_file,
+                insecure_http: line.insecure_http,
             },
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct Connection {
     pub(crate) token: TokenSource,
     /// The certificates to trust, in place of the machine's.
     pub(crate) ca_file: Option<PathBuf>,
+    /// Whether the token may cross the network in plain text.
+    pub(crate) insecure_http: bool,
 }
 
 impl Connection {
@@ -36,7 +38,13 @@ impl Connection {
             TokenSource::Given(token) => Some(token.clone()),
             TokenSource::File(path) => Some(read_token(path)?),
         };
-        Ok(Client::trusting(url, token, self.ca_file.as_deref())?)
+        let is_guarded = token.is_some() && !self.insecure_http;
+        let client = Client::trusting(url, token, self.ca_file.as_deref())?;
+        Ok(if is_guarded {
+            client.refuse_plain_http()?
+        } else {
+            client
+        })
     }
 }
 

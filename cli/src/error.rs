@@ -189,6 +189,12 @@ impl Error {
 
     fn hint(&self) -> Option<String> {
         match self {
+            // A step must never get the token of the administrator.
+            Self::Client(error) if error.status() == Some(401) && std::env::var_os("SERVICE_JOB_ID").is_some() => Some(
+                "ask who runs the runner: steps use the SERVICE_TOKEN of the runner's environment, which is missing or \
+                 no longer valid"
+                    .to_owned(),
+            ),
             Self::Client(error) if error.status() == Some(401) => Some(
                 "set SERVICE_TOKEN, or name a file with SERVICE_TOKEN_FILE or --token-file; the daemon's first token is \
                  in `initial-admin-token` in its state folder"

@@ -112,7 +112,7 @@ impl From<&client::Error> for Exit {
     fn from(error: &client::Error) -> Self {
         use client::Error as E;
         match error {
-            E::BaseUrl { .. } | E::Name { .. } => Self::Usage,
+            E::BaseUrl { .. } | E::PlainHttp { .. } | E::Name { .. } => Self::Usage,
             E::CaFile { .. } | E::Connector { .. } | E::Unsendable { .. } => Self::Failed,
             // Something else may have answered.
             E::Protocol { .. } => Self::NoAnswer,

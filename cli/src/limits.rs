@@ -61,3 +61,6 @@ pub(crate) const CRON_TIMES: i64 = 1_000;
 
 /// A piece of a file that is hashed at once.
 pub(crate) const HASHED_PIECE: usize = 256 * 1024;
+
+/// Characters of an input that `job show` prints in a table.
+pub(crate) const SHOWN_INPUT: usize = 200;

@@ -39,6 +39,15 @@ impl Client {
         })
     }
 
+    /// Refuses plain HTTP to another machine, where others could read the token.
+    pub fn refuse_plain_http(self) -> Result<Self, Error> {
+        if self.base.is_https() || self.base.is_loopback() {
+            return Ok(self);
+        }
+        let url = self.base.uri().to_string();
+        Err(Error::PlainHttp { url })
+    }
+
     /// The same connections with a different token.
     #[must_use]
     pub fn with_token(&self, token: Secret) -> Self {

@@ -45,6 +45,10 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    #[error(
+        "{url} is plain HTTP to another machine: the token would cross the network in plain text"
+    )]
+    PlainHttp { url: String },
     #[error("{name:?} cannot be a name")]
     Name { name: String },
     #[error("cannot use the certificates in {}: {reason}", path.display())]
@@ -95,6 +99,7 @@ impl Error {
             Self::Interrupted { .. } | Self::TimedOut { .. } => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..=599),
             Self::BaseUrl { .. }
+            | Self::PlainHttp { .. }
             | Self::Name { .. }
             | Self::CaFile { .. }
             | Self::Connector { .. }
@@ -112,6 +117,7 @@ impl Error {
                 status, problem, ..
             } => matches!(status, 502..=504) || problem.code == ErrorCode::RateLimited,
             Self::BaseUrl { .. }
+            | Self::PlainHttp { .. }
             | Self::Name { .. }
             | Self::CaFile { .. }
             | Self::Connector { .. }
@@ -131,6 +137,7 @@ impl Error {
         match self {
             Self::Refused { retry_after, .. } => retry_after.map(|it| it.min(RETRY_AFTER)),
             Self::BaseUrl { .. }
+            | Self::PlainHttp { .. }
             | Self::Name { .. }
             | Self::CaFile { .. }
             | Self::Connector { .. }
@@ -146,6 +153,7 @@ impl Error {
         match self {
             Self::Refused { problem, .. } => Some(problem),
             Self::BaseUrl { .. }
+            | Self::PlainHttp { .. }
             | Self::Name { .. }
             | Self::CaFile { .. }
             | Self::Connector { .. }
@@ -165,6 +173,7 @@ impl Error {
         match self {
             Self::Refused { status, .. } => Some(*status),
             Self::BaseUrl { .. }
+            | Self::PlainHttp { .. }
             | Self::Name { .. }
             | Self::CaFile { .. }
             | Self::Connector { .. }
@@ -181,9 +190,12 @@ impl Error {
             Self::BaseUrl { .. } => {
                 Some("give the daemon's address as in https://everscan.example.org, without /v0")
             }
+            Self::PlainHttp { .. } => Some(
+                "use https, or a tunnel to this machine; --insecure-http (SERVICE_INSECURE_HTTP=true) sends it all the same",
+            ),
             Self::CaFile { .. } => Some("name the file with --ca-file or SERVICE_CA_FILE"),
             Self::Connector { .. } => Some("are the machine's root certificates installed?"),
-            Self::Unreachable { source, .. } if source.is::<PlainHttp>() => {
+            Self::Unreachable { source, .. } if source.is::<NoTls>() => {
                 Some("write the address with http://, or give the daemon a certificate")
             }
             Self::Unreachable { source, .. } if source.is::<Untrusted>() => {
@@ -228,7 +240,7 @@ impl Error {
 /// The server answered TLS with plain HTTP.
 #[derive(Debug, thiserror::Error)]
 #[error("the server speaks plain HTTP at this address, not HTTPS")]
-struct PlainHttp;
+struct NoTls;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the server's certificate is not accepted: {}", in_words(.0))]
@@ -253,7 +265,7 @@ fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
     while let Some(error) = next {
         match error.downcast_ref() {
             Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-                return Some(Box::new(PlainHttp));
+                return Some(Box::new(NoTls));
             }
             Some(rustls::Error::InvalidCertificate(reason)) => {
                 return Some(Box::new(Untrusted(reason.clone())));
@@ -274,5 +286,5 @@ fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
 
 /// Whether TLS failed for a permanent reason.
 fn is_of_tls(source: &Source) -> bool {
-    source.is::<PlainHttp>() || source.is::<Untrusted>()
+    source.is::<NoTls>() || source.is::<Untrusted>()
 }

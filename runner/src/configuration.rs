@@ -28,6 +28,9 @@ pub struct Configuration {
     /// The certificates to trust, in place of the machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
+    /// Whether the token may cross the network in plain text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure_http: bool,
     pub token: String,
     pub workdir: PathBuf,
     pub labels: Vec<String>,
@@ -97,6 +100,7 @@ impl Configuration {
             runner_id: registered.id,
             url,
             ca_file: asked.ca_file,
+            insecure_http: asked.insecure_http,
             token: registered.token.clone(),
             workdir: asked.workdir,
             labels: asked.labels,
@@ -156,6 +160,8 @@ pub struct RegisteredAs {
     pub name: String,
     /// The certificates to trust for `https`, in place of the machine's.
     pub ca_file: Option<PathBuf>,
+    /// Whether the token may cross the network in plain text.
+    pub insecure_http: bool,
     pub workdir: PathBuf,
     pub labels: Vec<String>,
     /// Whether it takes only jobs of scans whose `runs_on` names one of its labels.
@@ -190,6 +196,7 @@ mod tests {
         };
         let asked = RegisteredAs {
             ca_file: None,
+            insecure_http: false,
             name: "one".to_owned(),
             workdir: PathBuf::from("/work"),
             labels: vec!["linux".to_owned()],

@@ -17,9 +17,20 @@ const TOKEN: &str = "SERVICE_TOKEN";
 /// The certificates that `everscan` in a step trusts.
 const CA_FILE: &str = "SERVICE_CA_FILE";
 
+/// Whether `everscan` in a step may send its token over plain HTTP to another machine.
+const INSECURE_HTTP: &str = "SERVICE_INSECURE_HTTP";
+
 /// The names that every step gets from the runner's own environment, in addition to `LC_*`.
-const PASSED_NAMES: [&str; 8] = [
-    "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", TOKEN, CA_FILE,
+const PASSED_NAMES: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    TOKEN,
+    CA_FILE,
+    INSECURE_HTTP,
 ];
 
 /// Stops `git` from asking for passwords. Steps have no terminal; this also gives the better error.
@@ -38,11 +49,13 @@ impl FromIterator<(OsString, OsString)> for HostEnvironment {
 }
 
 impl HostEnvironment {
-    /// Adds the certificates that the runner itself trusts.
-    pub(crate) fn with_ca_file(mut self, path: Option<&Path>) -> Self {
-        if let Some(path) = path {
+    /// Adds how the runner itself talks to the daemon.
+    pub(crate) fn with_connection(mut self, ca_file: Option<&Path>, insecure_http: bool) -> Self {
+        if let Some(path) = ca_file {
             self.0.insert(CA_FILE.into(), path.into());
         }
+        self.0
+            .insert(INSECURE_HTTP.into(), insecure_http.to_string().into());
         self
     }
 

@@ -7,7 +7,7 @@ mod renewal;
 mod rest;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -43,6 +43,20 @@ pub use error::SessionError;
 
 const HOW_TO_FORCE: &str = "a second signal cancels them, a third waits for nothing";
 
+/// A client without a token yet.
+pub(crate) fn client(
+    url: &str,
+    ca_file: Option<&Path>,
+    insecure_http: bool,
+) -> Result<Client, ClientError> {
+    let client = Client::trusting(url, None, ca_file)?;
+    if insecure_http {
+        Ok(client)
+    } else {
+        client.refuse_plain_http()
+    }
+}
+
 #[derive(Debug)]
 pub struct Setup {
     pub configuration: Configuration,
@@ -60,15 +74,16 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
     let configuration = setup.configuration;
     let url = configuration.url.clone();
     let ca_file = configuration.ca_file.as_deref();
-    let anonymous = Client::trusting(&url, None, ca_file).map_err(SessionError::Client)?;
+    let connect =
+        || client(&url, ca_file, configuration.insecure_http).map_err(SessionError::Client);
+    let anonymous = connect()?;
     let instance = Instance::take(&setup.folder)?;
     let workdir = Workdir::open(&configuration.workdir)?;
     escaped::end(workdir.jobs(), Instant::now() + setup.options.grace).await;
     workdir.clear();
     workdir::remove_leftovers(&setup.folder.join("spool"));
     // Separate connections: the connections of the jobs wait while the jobs' thread is blocked.
-    let client = Client::trusting(&url, None, ca_file).map_err(SessionError::Client)?;
-    let client = client.with_token(Secret::new(configuration.token.clone()));
+    let client = connect()?.with_token(Secret::new(configuration.token.clone()));
     let sources = SourceCache::open(setup.folder.join("sources"), setup.options.source_cache);
     let contact = Contact::new(setup.options.silence);
     let shared = Shared {
@@ -77,7 +92,9 @@ pub async fn serve(setup: Setup, shutdown: watch::Receiver<Urgency>) -> Result<(
         url,
         folder: setup.folder,
         workdir,
-        environment: setup.environment.with_ca_file(ca_file),
+        environment: setup
+            .environment
+            .with_connection(ca_file, configuration.insecure_http),
         supervisors: Supervisors::new(setup.supervisor, setup.options),
         urgency: shutdown.clone(),
         options: setup.options,

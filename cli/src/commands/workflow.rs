@@ -14,10 +14,10 @@ use crate::table::{Table, short_commit};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Compare the meaning of two workflow files, or of two revisions of a workflow
+    /// Compare the meaning of two files, of a workflow and a file, or of two revisions
     ///
-    /// Comments, the order of keys, quoting and defaults that are written out make no difference. Files are compared without
-    /// a daemon.
+    /// Comments, the order of keys, quoting and defaults that are written out make no difference. Two files are compared without
+    /// a daemon. With a workflow and a file, what is active is compared with a file that is not pushed.
     Diff(diff::Diff),
     /// List the revisions of a workflow, newest first
     History(history::History),

@@ -276,6 +276,47 @@ fn a_missing_token_has_a_hint() {
 }
 
 #[test]
+fn a_step_without_a_valid_token_is_not_sent_to_the_administrators() {
+    let server = Server::start([Reply::problem(401, "unauthorized", "no token", None)]);
+    let mut command = command("token list");
+    command
+        .env("SERVICE_URL", &server.url)
+        .env("SERVICE_JOB_ID", id(1).to_string());
+    let output = finished(command.output().unwrap());
+    let hint =
+        "hint: ask who runs the runner: steps use the SERVICE_TOKEN of the runner's environment";
+    assert!(output.stderr.contains(hint), "{}", output.stderr);
+    assert!(!output.stderr.contains("admin"), "{}", output.stderr);
+}
+
+#[test]
+fn a_token_does_not_cross_the_network_in_plain_text() {
+    let run = |insecure: &str| {
+        let mut command = command("token list");
+        command
+            .env("SERVICE_URL", "http://everscan.invalid:7411")
+            .env("SERVICE_TOKEN", "hush")
+            .env("SERVICE_INSECURE_HTTP", insecure);
+        finished(command.output().unwrap())
+    };
+    let refused = run("false");
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert_eq!(
+        refused.stderr,
+        "error: http://everscan.invalid:7411/ is plain HTTP to another machine: the token would cross the network in \
+         plain text\nhint: use https, or a tunnel to this machine; --insecure-http (SERVICE_INSECURE_HTTP=true) sends \
+         it all the same\n"
+    );
+    // The name has no address, so that nothing is sent.
+    let allowed = run("true");
+    assert!(
+        allowed.stderr.contains("cannot reach"),
+        "{}",
+        allowed.stderr
+    );
+}
+
+#[test]
 fn an_invalid_id_shows_the_form_of_an_id() {
     for line in ["job show hello", "job wait -j hello"] {
         let output = run_at("http://127.0.0.1:1", line);

@@ -26,6 +26,20 @@ fn check(name: &str, line: &str, request: &str, reply: Reply) -> Run {
 }
 
 #[test]
+fn a_long_input_is_cut() {
+    let mut job = job(JobState::Succeeded);
+    let long = serde_json::from_value(json!("ü".repeat(5_000))).unwrap();
+    job.inputs.insert("targets".to_owned(), long);
+    let server = Server::start([Reply::json(&job)]);
+    let output = run_at(&server.url, &format!("job show {}", id(1)));
+    let cut = format!(
+        "{}… (5000 characters; all of it with --output json)\n",
+        "ü".repeat(200)
+    );
+    assert!(output.stdout.contains(&cut), "{}", output.stdout);
+}
+
+#[test]
 fn left_out_files_of_an_artifact_are_shown() {
     let mut job = job(JobState::Succeeded);
     job.artifacts[0].left_out = Some(LeftOut {
@@ -135,6 +149,38 @@ fn two_revisions_are_compared_by_the_daemon() {
     let output = run_at(&server.url, "workflow diff main/recon 3");
     assert_eq!((output.code, output.stdout.as_str()), (0, ""));
     assert!(output.stderr.contains("no difference"), "{}", output.stderr);
+}
+
+#[test]
+fn what_is_active_is_compared_with_a_file_that_is_not_pushed() {
+    let text = |timeout: &str| {
+        format!(
+            "scans:\n  hosts:\n    on: {{ dispatch: {{}} }}\n    timeout: {timeout}\n    \
+             steps:\n      - run: \"true\"\n"
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("draft.yaml");
+    std::fs::write(&file, text("2h")).unwrap();
+    let active = wire::RevisionText {
+        revision: workflow().revision,
+        file: "workflows/recon.yaml".to_owned(),
+        text: text("1h"),
+        valid: true,
+        scans: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    let server = Server::start([Reply::json(&active)]);
+    let line = format!("workflow diff main/recon {}", file.display());
+    let output = run_at(&server.url, &line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(
+        server.lines(),
+        ["GET /v0/workflows/main%2Frecon/revisions/newest"]
+    );
+    assert_eq!(output.stdout, "scan `hosts`: timeout `1h` → `2h`\n");
+    let heading = format!("→ {}", file.display());
+    assert!(output.stderr.contains(&heading), "{}", output.stderr);
 }
 
 #[test]

@@ -5,14 +5,13 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
-use client::Client;
 use model::error_chain;
 use wire::RegisterRunner;
 
 use super::new_folders::NewFolders;
 use super::{Failure, home, runner_name, runtime};
 use crate::configuration::{Configuration, ConfigurationError, RegisteredAs, folder_of};
-use crate::limits;
+use crate::{limits, session};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Configure {
@@ -22,6 +21,17 @@ pub(super) struct Configure {
     /// A file with the certificates (PEM) to trust for https, in place of those of the machine.
     #[arg(long, value_name = "FILE", env = "SERVICE_CA_FILE")]
     ca_file: Option<PathBuf>,
+    /// Send tokens over plain HTTP to another machine, where others can read them; steps may, too.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new(),
+        env = "SERVICE_INSECURE_HTTP"
+    )]
+    insecure_http: Option<bool>,
     /// The runner's name [default: the host name].
     #[arg(long, env = "SERVICE_NAME")]
     name: Option<String>,
@@ -103,6 +113,10 @@ impl Configure {
         let asked = RegisteredAs {
             workdir: absolute(&workdir)?,
             ca_file: ca_file.as_deref().map(absolute).transpose()?,
+            insecure_http: self
+                .insecure_http
+                .or_else(|| Some(before?.insecure_http))
+                .unwrap_or_default(),
             labels: labels
                 .or_else(|| Some(before?.labels.clone()))
                 .unwrap_or_default(),
@@ -126,7 +140,7 @@ impl Configure {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             replace: self.replace,
         };
-        let client = Client::trusting(&self.url, None, asked.ca_file.as_deref())
+        let client = session::client(&self.url, asked.ca_file.as_deref(), asked.insecure_http)
             .map_err(Failure::Register)?;
         let registered = runtime()?
             .block_on(client.register(&request))

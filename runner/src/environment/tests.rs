@@ -80,6 +80,18 @@ fn only_named_variables_come_from_the_runner() {
 }
 
 #[test]
+fn steps_talk_to_the_daemon_as_the_runner_does() {
+    for insecure in [true, false] {
+        let host = host(&[("SERVICE_INSECURE_HTTP", "of the runner")]);
+        let host = host.with_connection(None, insecure);
+        let environment =
+            Environment::of_job(&host, &assignment(&[]), "http://d", Path::new("/job"));
+        let value = &environment.0[OsStr::new("SERVICE_INSECURE_HTTP")];
+        assert_eq!(*value, *insecure.to_string());
+    }
+}
+
+#[test]
 fn git_does_not_ask_unless_it_is_allowed_to() {
     let host = host(&[("GIT_TERMINAL_PROMPT", "1")]);
     for (passed, expected) in [(&[][..], "0"), (&["GIT_TERMINAL_PROMPT"], "1")] {

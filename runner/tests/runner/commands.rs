@@ -57,6 +57,29 @@ async fn errors_have_exit_codes_and_a_next_step() {
 }
 
 #[tokio::test]
+async fn no_token_crosses_the_network_in_plain_text() {
+    let home = TempDir::new().unwrap();
+    let url = [
+        "configure",
+        "--url",
+        "http://everscan.invalid:7411",
+        "--name",
+        "one",
+    ];
+    for (insecure, expected) in [
+        ("false", "is plain HTTP to another machine"),
+        ("true", "cannot reach the daemon"),
+    ] {
+        let mut configure = program(home.path(), &url);
+        configure
+            .env("SERVICE_REGISTRATION_TOKEN", "once")
+            .env("SERVICE_INSECURE_HTTP", insecure);
+        let failed = talk(&output(configure).await);
+        assert!(failed.contains(expected), "{failed}");
+    }
+}
+
+#[tokio::test]
 async fn a_registration_that_fails_leaves_no_folder() {
     let home = TempDir::new().unwrap();
     let url = ["configure", "--url", "http://127.0.0.1:1", "--name", "one"];

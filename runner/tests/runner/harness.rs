@@ -186,6 +186,7 @@ pub(crate) fn configuration(daemon: &FakeDaemon, home: &TempDir, capacity: u32) 
     let asked = RegisteredAs {
         name: "test".to_owned(),
         ca_file: None,
+        insecure_http: false,
         workdir: home.path().join("work"),
         labels: Vec::new(),
         exclusive: false,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use wire::{Artifact, ArtifactProgress, Job, LogSummary, Step};
 
 use crate::follow::cut_at;
+use crate::limits;
 use crate::table::{Fields, Table, bytes, ids, short_commit, time, time_or_dash};
 
 pub(super) fn text(job: &Job) -> String {
@@ -50,7 +51,7 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("finished", job.finished_at.as_ref().map(time))
         .add("log records", log(&job.log));
     for (key, value) in &job.inputs {
-        fields = fields.add(&format!("input {key}"), value.to_string());
+        fields = fields.add(&format!("input {key}"), shortened(&value.to_string()));
     }
     let mut text = fields.text();
     for section in [
@@ -66,6 +67,18 @@ pub(super) fn text(job: &Job) -> String {
         text.push_str(&section);
     }
     text
+}
+
+/// A long input is cut.
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(limits::SHOWN_INPUT) {
+        None => value.to_owned(),
+        Some((end, _)) => format!(
+            "{}… ({} characters; all of it with --output json)",
+            &value[..end],
+            value.chars().count()
+        ),
+    }
 }
 
 /// The progress of the artifact that is being stored.

@@ -1,4 +1,4 @@
-//! `everscan workflow diff`: compares the meaning of two files, or of two revisions of a workflow.
+//! `everscan workflow diff`: compares the meaning of two files, of a workflow and a file, or of two revisions of a workflow.
 
 use std::path::{Path, PathBuf};
 
@@ -27,13 +27,13 @@ const NEWEST: &str = "newest";
 #[derive(Debug, Args)]
 #[command(
     after_help = CODES,
-    override_usage = "everscan workflow diff [OPTIONS] <FILE> <FILE>\n       everscan workflow diff [OPTIONS] <WORKFLOW> [FROM [TO]]"
+    override_usage = "everscan workflow diff [OPTIONS] <FILE|WORKFLOW> <FILE>\n       everscan workflow diff [OPTIONS] <WORKFLOW> [FROM [TO]]"
 )]
 pub(crate) struct Diff {
     /// Old file, or - for standard input; or a workflow: its name, SOURCE/NAME, or id
     #[arg(value_name = "FILE|WORKFLOW")]
     first: String,
-    /// New file; or the number of the revision to compare with, by default the one before TO
+    /// New file, also to compare with the newest revision of a workflow; or the number of the revision to compare with, by default the one before TO
     #[arg(value_name = "FILE|FROM")]
     second: Option<String>,
     /// Number of the revision to compare, or newest
@@ -44,6 +44,11 @@ pub(crate) struct Diff {
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
     Files(PathBuf, PathBuf),
+    /// What is active, and a file that is not pushed.
+    Draft {
+        workflow: String,
+        file: PathBuf,
+    },
     Revisions {
         workflow: String,
         from: Option<String>,
@@ -64,7 +69,14 @@ impl Diff {
                         hint: "revisions have numbers, which `everscan workflow history` lists",
                     });
                 }
-                Ok(Compared::Files(first.into(), second.into()))
+                // A file may have any name; a workflow of the same name has a source: SOURCE/NAME.
+                if is_file_name(&first) || Path::new(&first).exists() {
+                    return Ok(Compared::Files(first.into(), second.into()));
+                }
+                Ok(Compared::Draft {
+                    workflow: first,
+                    file: second.into(),
+                })
             }
             None if is_file_name(&first) => Err(Error::Usage {
                 what: "the second file is missing".to_owned(),
@@ -82,6 +94,19 @@ impl Diff {
         let is_same = match self.compared()? {
             Compared::Files(before, after) => {
                 let difference = workflow::diff(&read(&before)?, &read(&after)?);
+                session.show(&difference, text)?;
+                difference.is_empty()
+            }
+            Compared::Draft { workflow, file } => {
+                let after = read(&file)?;
+                let active = session.client()?.revision(&workflow, NEWEST).await?;
+                let commit = short_commit(&active.revision.commit);
+                let number = active.revision.number;
+                session.report(&clean(&format!(
+                    "revision {number} ({commit}) → {}",
+                    file.display()
+                )));
+                let difference = workflow::diff(&parse(&active.file, &active.text)?, &after);
                 session.show(&difference, text)?;
                 difference.is_empty()
             }
@@ -133,10 +158,14 @@ fn read(path: &Path) -> Result<Workflow, Error> {
         }
         read => read.map_err(|error| Error::Unreadable(Box::new(error)))?,
     };
-    workflow::parse(&file, &text, TemplatePolicy::Warn)
+    parse(&file, &text)
+}
+
+fn parse(file: &str, text: &str) -> Result<Workflow, Error> {
+    workflow::parse(file, text, TemplatePolicy::Warn)
         .map(|parsed| parsed.workflow)
         .map_err(|diagnostics| Error::Refused {
-            excerpts: workflow::render(&diagnostics, &text, false),
+            excerpts: workflow::render(&diagnostics, text, false),
         })
 }
 
@@ -189,7 +218,14 @@ mod tests {
                 &["a.yaml", "b.yaml"],
                 Compared::Files("a.yaml".into(), "b.yaml".into()),
             ),
-            (&["a", "./3"], Compared::Files("a".into(), "./3".into())),
+            (&["-", "./3"], Compared::Files("-".into(), "./3".into())),
+            (
+                &["recon", "b.yaml"],
+                Compared::Draft {
+                    workflow: "recon".to_owned(),
+                    file: "b.yaml".into(),
+                },
+            ),
             (&["-", "b"], Compared::Files("-".into(), "b".into())),
         ] {
             assert_eq!(compared(words).unwrap(), expected, "{words:?}");

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::base_url::BaseUrl;
-use crate::error::Source;
+use crate::error::{ProxyFailed, Source, find_in_chain};
 use crate::{Error, limits};
 
 /// The body of a request. It may be produced while it is sent.
@@ -68,7 +68,7 @@ fn connect_through(
             if let Some(credentials) = proxy.basic_auth() {
                 tunnel = tunnel.with_auth(credentials.clone());
             }
-            Connector::Tunnelled(tls.wrap_connector(tunnel))
+            Connector::Tunnelled(tls.wrap_connector(tunnel), proxy.uri().clone())
         }
         None => {
             // The TLS layer above requests plain connections.
@@ -125,7 +125,27 @@ fn no_tls(source: impl Into<Source>) -> Error {
 #[derive(Debug, Clone)]
 pub(crate) enum Connector {
     Direct(HttpsConnector<HttpConnector>),
-    Tunnelled(HttpsConnector<Tunnel<HttpConnector>>),
+    Tunnelled(HttpsConnector<Tunnel<HttpConnector>>, Uri),
+}
+
+type TunnelError = <Tunnel<HttpConnector> as Service<Uri>>::Error;
+
+/// Names the proxy, if it is at fault.
+fn of_proxy(error: Source, proxy: &Uri) -> Source {
+    let Some(tunnel) = find_in_chain::<TunnelError>(error.as_ref()) else {
+        return error;
+    };
+    let (reason, is_permanent) = match tunnel {
+        TunnelError::ConnectFailed(_) => ("cannot be reached", false),
+        TunnelError::ProxyAuthRequired => ("wants a user and a password", true),
+        TunnelError::TunnelUnsuccessful => ("refuses a connection to the daemon", false),
+        _ => ("does not answer as a proxy", false),
+    };
+    Box::new(ProxyFailed {
+        proxy: proxy.to_string(),
+        reason,
+        is_permanent,
+    })
 }
 
 impl Service<Uri> for Connector {
@@ -136,18 +156,23 @@ impl Service<Uri> for Connector {
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Source>> {
         match self {
             Self::Direct(connector) => connector.poll_ready(context),
-            Self::Tunnelled(connector) => connector.poll_ready(context),
+            Self::Tunnelled(connector, _) => connector.poll_ready(context),
         }
     }
 
     fn call(&mut self, address: Uri) -> Self::Future {
-        let connecting = match self {
-            Self::Direct(connector) => connector.call(address),
-            Self::Tunnelled(connector) => connector.call(with_port(address)),
+        let (connecting, proxy) = match self {
+            Self::Direct(connector) => (connector.call(address), None),
+            Self::Tunnelled(connector, proxy) => {
+                (connector.call(with_port(address)), Some(proxy.clone()))
+            }
         };
-        Box::pin(async {
+        Box::pin(async move {
             match timeout(limits::CONNECT, connecting).await {
-                Ok(connection) => connection,
+                Ok(connection) => connection.map_err(|error| match &proxy {
+                    Some(proxy) => of_proxy(error, proxy),
+                    None => error,
+                }),
                 Err(_) => Err(io::Error::from(io::ErrorKind::TimedOut).into()),
             }
         })
@@ -171,15 +196,17 @@ fn with_port(address: Uri) -> Uri {
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
     use http_body_util::BodyExt;
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::error::Operation;
 
     /// Takes one connection and answers each request head with the next of `replies`. Returns the first lines of the
     /// heads and their proxy credentials.
-    async fn answer(listener: TcpListener, replies: [&str; 2]) -> Vec<String> {
+    async fn answer(listener: TcpListener, replies: &[&str]) -> Vec<String> {
         let (stream, _) = listener.accept().await.unwrap();
         let mut stream = BufReader::new(stream);
         let mut seen = Vec::new();
@@ -212,7 +239,7 @@ mod tests {
         let pool = connect_through(&proxies, &base, None).unwrap();
         let proxy = tokio::spawn(answer(
             listener,
-            ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"],
+            &["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"],
         ));
         let response = pool.get("http://everscan.example.org/healthz".parse().unwrap());
         assert_eq!(response.await.unwrap().status(), 204);
@@ -220,6 +247,32 @@ mod tests {
         assert_eq!(seen[0], "CONNECT everscan.example.org:80 HTTP/1.1");
         assert!(seen[1].ends_with("Basic dTpw"), "{seen:?}");
         assert_eq!(seen[2..], ["GET /healthz HTTP/1.1"]);
+    }
+
+    #[tokio::test]
+    async fn a_refusing_proxy_is_named_without_its_password() {
+        for (status, reason, is_transient) in [
+            ("407 Authentication", "wants a user and a password", false),
+            ("403 Forbidden", "refuses a connection to the daemon", true),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let proxies = proxy::matcher::Matcher::builder()
+                .all(format!("http://u:hush@{address}"))
+                .build();
+            let base = BaseUrl::parse("https://everscan.example.org").unwrap();
+            let pool = connect_through(&proxies, &base, None).unwrap();
+            let reply = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            let proxy = tokio::spawn(async move { answer(listener, &[&reply]).await });
+            let url = "https://everscan.example.org/healthz";
+            let failed = pool.get(url.parse().unwrap()).await.unwrap_err();
+            let error = Error::unanswered(&Operation::new(&Method::GET, url), failed);
+            proxy.await.unwrap();
+            let cause = std::error::Error::source(&error).unwrap().to_string();
+            assert_eq!(cause, format!("the proxy http://{address}/ {reason}"));
+            assert!(error.hint().unwrap().contains("HTTPS_PROXY"));
+            assert_eq!(error.is_transient(), is_transient);
+        }
     }
 
     #[tokio::test]
@@ -231,7 +284,7 @@ mod tests {
             .build();
         let pool = connect_through(&proxies, &BaseUrl::parse(&address).unwrap(), None).unwrap();
         let reply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-        let daemon = tokio::spawn(answer(listener, [reply, reply]));
+        let daemon = tokio::spawn(async move { answer(listener, &[reply; 2]).await });
         for _ in 0..2 {
             let response = pool.get(address.parse().unwrap()).await.unwrap();
             assert_eq!(response.collect().await.unwrap().to_bytes(), "ok");

@@ -95,7 +95,7 @@ impl Error {
     /// Whether the same call may succeed later.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Unreachable { source, .. } => !is_of_tls(source),
+            Self::Unreachable { source, .. } => !is_permanent(source),
             Self::Interrupted { .. } | Self::TimedOut { .. } => true,
             Self::Refused { status, .. } => matches!(status, 408 | 429 | 500..=599),
             Self::BaseUrl { .. }
@@ -111,7 +111,7 @@ impl Error {
     /// Whether to repeat a repeatable call at once: the daemon is unreachable, or not ready yet.
     pub(crate) fn is_repeatable(&self) -> bool {
         match self {
-            Self::Unreachable { source, .. } => !is_of_tls(source),
+            Self::Unreachable { source, .. } => !is_permanent(source),
             Self::Interrupted { .. } => true,
             Self::Refused {
                 status, problem, ..
@@ -198,6 +198,12 @@ impl Error {
             Self::Unreachable { source, .. } if source.is::<NoTls>() => {
                 Some("write the address with http://, or give the daemon a certificate")
             }
+            Self::Unreachable { source, .. } if source.is::<NoHttp>() => {
+                Some("write the address with https://")
+            }
+            Self::Unreachable { source, .. } if source.is::<ProxyFailed>() => Some(
+                "the proxy comes from HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, with its user and password; NO_PROXY names hosts to reach without it",
+            ),
             Self::Unreachable { source, .. } if source.is::<Untrusted>() => {
                 Some("name the file with its authority's certificate with --ca-file")
             }
@@ -217,7 +223,7 @@ impl Error {
 
     pub(crate) fn unanswered(operation: &Operation, error: legacy::Error) -> Self {
         let operation = operation.clone();
-        if let Some(source) = of_tls(&error) {
+        if let Some(source) = known_cause(&error, &operation) {
             return Self::Unreachable { operation, source };
         }
         let connected = !error.is_connect();
@@ -242,35 +248,72 @@ impl Error {
 #[error("the server speaks plain HTTP at this address, not HTTPS")]
 struct NoTls;
 
+/// The server answered a plain request with something else than HTTP.
+#[derive(Debug, thiserror::Error)]
+#[error("the server does not speak plain HTTP at this address; servers of HTTPS answer so")]
+struct NoHttp;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the proxy {proxy} {reason}")]
+pub(crate) struct ProxyFailed {
+    /// Its address without credentials.
+    pub(crate) proxy: String,
+    pub(crate) reason: &'static str,
+    /// Whether another attempt fails for the same reason.
+    pub(crate) is_permanent: bool,
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("the server's certificate is not accepted: {}", in_words(.0))]
 struct Untrusted(CertificateError);
 
 fn in_words(reason: &CertificateError) -> String {
     let text = reason.to_string();
-    // The library has no separate variant for it.
-    if text.contains("CaUsedAsEndEntity") {
-        "it is the certificate of an authority, as `openssl req -x509` makes by default; make it with \
-         `-addext basicConstraints=critical,CA:FALSE`"
-            .to_owned()
-    } else {
-        text
+    match reason {
+        CertificateError::UnknownIssuer => {
+            "its authority is not among those that are trusted here".to_owned()
+        }
+        // The library has no separate variant for it.
+        _ if text.contains("CaUsedAsEndEntity") => {
+            "it is the certificate of an authority, as `openssl req -x509` makes by default; make it with \
+             `-addext basicConstraints=critical,CA:FALSE`"
+                .to_owned()
+        }
+        _ => text,
     }
 }
 
-/// Why TLS failed, if the server's first bytes were not TLS (Everscan may speak plain HTTP) or its certificate is refused.
-/// Another attempt would not help.
-fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
+/// A cause with a message of its own.
+fn known_cause(error: &legacy::Error, operation: &Operation) -> Option<Source> {
+    if let Some(failed) = find_in_chain::<ProxyFailed>(error) {
+        return Some(Box::new(ProxyFailed {
+            proxy: failed.proxy.clone(),
+            reason: failed.reason,
+            is_permanent: failed.is_permanent,
+        }));
+    }
+    if let Some(tls) = find_in_chain(error) {
+        return match tls {
+            rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+                Some(Box::new(NoTls))
+            }
+            rustls::Error::InvalidCertificate(reason) => Some(Box::new(Untrusted(reason.clone()))),
+            _ => None,
+        };
+    }
+    let is_http = operation.0.contains(" http://");
+    let answer = find_in_chain::<hyper::Error>(error)?;
+    (is_http && answer.is_parse()).then(|| Source::from(NoHttp))
+}
+
+/// Finds an error of this type among an error and its causes.
+pub(crate) fn find_in_chain<'e, E: std::error::Error + 'static>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e E> {
     let mut next = Some(error);
     while let Some(error) = next {
-        match error.downcast_ref() {
-            Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-                return Some(Box::new(NoTls));
-            }
-            Some(rustls::Error::InvalidCertificate(reason)) => {
-                return Some(Box::new(Untrusted(reason.clone())));
-            }
-            Some(_) | None => {}
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         // The source of an I/O error skips the error inside it.
         let wrapped = error
@@ -284,7 +327,12 @@ fn of_tls(error: &(dyn std::error::Error + 'static)) -> Option<Source> {
     None
 }
 
-/// Whether TLS failed for a permanent reason.
-fn is_of_tls(source: &Source) -> bool {
-    source.is::<NoTls>() || source.is::<Untrusted>()
+/// Whether another attempt fails for the same reason.
+fn is_permanent(source: &Source) -> bool {
+    source.is::<NoTls>()
+        || source.is::<NoHttp>()
+        || source.is::<Untrusted>()
+        || source
+            .downcast_ref::<ProxyFailed>()
+            .is_some_and(|failed| failed.is_permanent)
 }

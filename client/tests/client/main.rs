@@ -5,4 +5,5 @@
 mod calls;
 mod logs;
 mod server;
+mod tls;
 mod transfers;

@@ -80,6 +80,25 @@ async fn no_token_crosses_the_network_in_plain_text() {
 }
 
 #[tokio::test]
+async fn a_runner_that_was_configured_with_plain_http_is_told_how_to_go_on() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let mut configure = program(
+        home.path(),
+        &["configure", "--url", &daemon.url, "--name", "one"],
+    );
+    configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+    let configured = output(configure).await;
+    assert!(configured.status.success(), "{}", talk(&configured));
+    let file = home.path().join(".everscan/runner/one/config.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace(&daemon.url, "http://everscan.invalid")).unwrap();
+    let failed = talk(&output(program(home.path(), &["run", "--name", "one"])).await);
+    let hint = "hint: use https or a tunnel, or accept it: configure it again with --insecure-http --replace";
+    assert!(failed.contains(hint), "{failed}");
+}
+
+#[tokio::test]
 async fn a_registration_that_fails_leaves_no_folder() {
     let home = TempDir::new().unwrap();
     let url = ["configure", "--url", "http://127.0.0.1:1", "--name", "one"];

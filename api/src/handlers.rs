@@ -99,6 +99,9 @@ pub(crate) async fn user(
         UserRoute::SyncSource => {
             json!(sources::sync(user, &sources::name(user, path(0))?, query.flag("wait")?).await?)
         }
+        UserRoute::ListTips => {
+            json!(sources::tips(user, path(0), &RevisionsQuery::of(query)?).await?)
+        }
         UserRoute::ApproveSource => Box::pin(sources::approve(user, request)),
         UserRoute::ListProjects => json!(projects::list(user, &Window::of(query)?)),
         UserRoute::ShowProject => json!(projects::show(user, path(0))?),

@@ -92,7 +92,7 @@ names! {
         Metrics
     }
     UserRoute {
-        ListSources ShowSource SyncSource ApproveSource ListProjects ShowProject ListVars ShowVar SetVar
+        ListSources ShowSource ListTips SyncSource ApproveSource ListProjects ShowProject ListVars ShowVar SetVar
         DeleteVar ListSecrets SetSecret DeleteSecret SecretMasking ListWorkflows ShowWorkflow ListRevisions
         ShowRevision DiffRevision Validate PruneWorkflow SuspendWorkflow ResumeWorkflow SuspendScan
         ResumeScan Dispatch ListScans ShowScan ScanHistory ScanLedger Schedule Why ListJobs ShowJob

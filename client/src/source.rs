@@ -1,7 +1,7 @@
 //! Sources, and the daemon's health.
 
 use http::Method;
-use wire::{ApproveSource, Source};
+use wire::{ApproveSource, Page, Source, Tip};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -17,6 +17,17 @@ impl Client {
 
     pub async fn source(&self, name: &str) -> Result<Source, Error> {
         self.get(&Route::v0("sources").name(name)?).answer().await
+    }
+
+    pub async fn tips(
+        &self,
+        source: &str,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Tip>, Error> {
+        let route = Route::v0("sources").name(source)?.then("tips");
+        let route = route.with("limit", limit).with_some("cursor", cursor);
+        self.get(&route).answer().await
     }
 
     /// Makes the daemon poll the repository now: `POST /sources/{name}/sync`. Returns the source at once, or after the poll with

@@ -10,8 +10,9 @@ use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    pub async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
-        self.all(&Route::v0("workflows")).await
+    /// The workflows in this state: `active`, or `all` with the retired ones.
+    pub async fn workflows(&self, state: &str) -> Result<Vec<Workflow>, Error> {
+        self.all(&Route::v0("workflows").with("state", state)).await
     }
 
     pub async fn workflow(&self, workflow: &str) -> Result<Workflow, Error> {

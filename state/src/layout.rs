@@ -229,6 +229,10 @@ impl Folders {
         folder(&format!("workflows/{workflow}/revisions"))
     }
 
+    pub(super) fn tips(source: &SourceName, thousand: u64) -> Prefix {
+        folder(&format!("sources/{source}/tips/{thousand:04}"))
+    }
+
     /// The records of the blobs in a folder of a project.
     pub(super) fn blob_records(project: ProjectId, names: &[String]) -> Prefix {
         match blob_place(names).as_str() {

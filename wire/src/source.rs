@@ -91,8 +91,8 @@ pub struct Tip {
     pub seen_at: DateTime<Utc>,
     /// True if the previous tip is not an ancestor of this one.
     pub history_rewritten: bool,
-    /// The commits between the previous tip and this one, which were never active. Only in the answer about one
-    /// source.
+    /// The commits between the previous tip and this one, which were never active. Not in lists of
+    /// sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<String>,
     /// True if the list is incomplete.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Condition, Edit, EncodingCheck, KeyState, MaskingCheck, NamedBy, Seen, Source, StaleFile,
-    StoredSecret, Timestamp, TipRef, Var, WorkflowStatus,
+    StoredSecret, Timestamp, TipRecord, TipRef, Var, WorkflowStatus,
 };
 use reconciler::{Access, TokenSource};
 
@@ -159,6 +159,14 @@ pub(crate) fn tip(tip: &TipRef) -> wire::Tip {
         history_rewritten: tip.history_rewritten,
         passed_over: Vec::new(),
         more_passed_over: false,
+    }
+}
+
+pub(crate) fn recorded_tip(record: TipRecord) -> wire::Tip {
+    wire::Tip {
+        passed_over: record.skipped,
+        more_passed_over: record.more_skipped,
+        ..tip(&record.tip)
     }
 }
 

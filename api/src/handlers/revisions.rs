@@ -17,7 +17,7 @@ const NEWEST: &str = "newest";
 const COMPARED_SLOTS: usize = 5;
 
 pub(crate) struct RevisionsQuery {
-    before: Option<u64>,
+    pub(super) before: Option<u64>,
     pub(crate) limit: usize,
 }
 

@@ -6,6 +6,7 @@ use model::{Seen, Source, SourceName};
 use warp::reply::Response;
 use wire::{ErrorCode, Page};
 
+use super::revisions::RevisionsQuery;
 use crate::convert;
 use crate::failure::Failure;
 use crate::page::Window;
@@ -28,10 +29,36 @@ pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Fa
     let mut shown =
         user.read(|seen| convert::sources::source(seen, &source, user.poll_status(&source)));
     if let (Some(tip), Some(record)) = (&mut shown.tip, user.tip_record(&source).await) {
-        tip.passed_over = record.skipped;
-        tip.more_passed_over = record.more_skipped;
+        *tip = convert::sources::recorded_tip(record);
     }
     Ok(shown)
+}
+
+pub(crate) async fn tips(
+    user: &Visible,
+    named: &str,
+    query: &RevisionsQuery,
+) -> Result<Page<wire::Tip>, Failure> {
+    let source = user.find(|seen| Ok(find(seen, named)?.clone()))?;
+    let newest = source.tip.as_ref().map_or(0, |tip| tip.number);
+    let last = match query.before {
+        Some(before) => before.saturating_sub(1).min(newest),
+        None => newest,
+    };
+    let records = user.tips(&source, last, query.limit).await?;
+    let is_full = records.len() == query.limit;
+    let oldest = records.last().map(|oldest| oldest.tip.number);
+    Ok(Page {
+        next_cursor: oldest
+            .filter(|number| is_full && *number > 1)
+            .map(|number| number.to_string()),
+        ..Page::all(
+            records
+                .into_iter()
+                .map(convert::sources::recorded_tip)
+                .collect(),
+        )
+    })
 }
 
 /// Polls the repository now. With `wait`, it answers after the poll.

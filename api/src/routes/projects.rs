@@ -9,6 +9,8 @@ routes! {
         lists::<wire::Source>("List the sources");
     User ShowSource GET "/v0/sources/{source}", ProjectRead; [], 0,
         answers::<wire::Source>("Show a source with its conditions");
+    User ListTips GET "/v0/sources/{source}/tips", ProjectRead; [LIMIT, CURSOR], 0,
+        lists::<wire::Tip>("List the tips of a source that the daemon saw, newest first");
     User SyncSource POST "/v0/sources/{source}/sync", ProjectWrite; [WAIT_FOR_SYNC], SMALL_BODY,
         answers::<wire::Source>("Sync a source now");
     User ApproveSource POST "/v0/sources/{source}/approve", ProjectWrite; [WAIT_FOR_SYNC], SMALL_BODY,

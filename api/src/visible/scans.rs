@@ -86,4 +86,13 @@ impl Visible {
         let tip = source.tip.as_ref()?;
         self.state().tip_record(&source.name, tip).await
     }
+
+    pub(crate) async fn tips(
+        &self,
+        source: &Shown<Arc<Source>>,
+        last: u64,
+        limit: usize,
+    ) -> Result<Vec<TipRecord>, Failure> {
+        Ok(self.state().tips(&source.name, last, limit).await?)
+    }
 }

@@ -144,6 +144,7 @@ impl Tour {
             "/v0/docs",
             "/v0/sources",
             "/v0/sources/main",
+            "/v0/sources/main/tips",
             "/v0/projects",
             "/v0/projects/main",
             "/v0/workflows",

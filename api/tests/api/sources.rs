@@ -1,4 +1,4 @@
-//! A tip that would retire many workflows at once, and its approval.
+//! The tips of a source; a tip that would retire many workflows at once, and its approval.
 
 use http::Method;
 use model::Scope;
@@ -83,4 +83,45 @@ async fn the_page_of_a_held_source_has_the_button() {
     // The form does not wait for the poll.
     let synced = service.admin(Call::post("/v0/sources/main/sync?wait=true"));
     assert_eq!(synced.await.expect(200)["active_workflows"], 0);
+}
+
+#[tokio::test]
+async fn the_tips_of_a_source_are_listed_newest_first() {
+    let service = Service::start().await;
+    let scans = "scans: {a: {on: {dispatch: {}}, steps: [{run: echo}]}}";
+    let commit = |text| [("workflows/pipeline.yaml", scans), ("readme", text)];
+    service.push_all(&[&commit("1")]).await;
+    service.push_all(&[&commit("2"), &commit("3")]).await;
+    let newest = service.get("/v0/sources/main").await.expect(200)["tip"].clone();
+    assert_eq!(newest["passed_over"].as_array().unwrap().len(), 1);
+
+    let page = service
+        .get("/v0/sources/main/tips?limit=1")
+        .await
+        .expect(200);
+    assert_eq!(page["items"], json!([newest]));
+    let mut cursor = text(&page["next_cursor"]);
+    let mut number = newest["number"].as_u64().unwrap();
+    while number > 1 {
+        let path = format!("/v0/sources/main/tips?limit=1&cursor={cursor}");
+        let page = service.get(&path).await.expect(200);
+        number -= 1;
+        assert_eq!(page["items"][0]["number"], number);
+        match page["next_cursor"].as_str() {
+            Some(next) => next.clone_into(&mut cursor),
+            None => assert_eq!(number, 1),
+        }
+    }
+    let all = service
+        .get("/v0/sources/main/tips?cursor=18446744073709551615")
+        .await
+        .expect(200);
+    assert_eq!(
+        all["items"].as_array().unwrap().len() as u64,
+        newest["number"]
+    );
+    service
+        .get("/v0/sources/none/tips")
+        .await
+        .problem(404, "source_not_found");
 }

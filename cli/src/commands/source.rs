@@ -1,8 +1,9 @@
 //! `everscan source`. Other commands show warnings and invalid files the same way.
 
 use clap::Subcommand;
-use wire::{ApproveSource, Condition, Diagnostic, Page, Severity, Source, StaleFile};
+use wire::{ApproveSource, Condition, Diagnostic, Page, Severity, Source, StaleFile, Tip};
 
+use crate::commands::PageFlags;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -11,6 +12,13 @@ use crate::untrusted::clean;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// List the tips of a source that the daemon saw, newest first
+    History {
+        /// Name of the source
+        name: String,
+        #[command(flatten)]
+        page: PageFlags,
+    },
     /// List sources
     List,
     /// Show a source and its problems
@@ -37,6 +45,10 @@ impl Command {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let client = session.client()?;
         match self {
+            Self::History { name, page } => {
+                let tips = client.tips(&name, page.limit, page.cursor.as_deref());
+                session.show_page(&tips.await?, history)?;
+            }
             Self::List => session.show(&Page::all(client.sources().await?), table)?,
             Self::Show { name } => session.show(&client.source(&name).await?, text)?,
             Self::Sync { name, wait } => {
@@ -99,6 +111,26 @@ fn table(page: &Page<Source>) -> String {
     table.text()
 }
 
+fn history(page: &Page<Tip>) -> String {
+    let mut table = Table::new(&["TIP", "COMMIT", "SEEN", "HISTORY", "AUTHOR", "SUMMARY"]);
+    for tip in &page.items {
+        let more = if tip.more_passed_over { "+" } else { "" };
+        table.row([
+            tip.number.to_string(),
+            short_commit(&tip.commit),
+            time(&tip.seen_at),
+            match tip.passed_over.len() {
+                _ if tip.history_rewritten => "rewritten".to_owned(),
+                0 => "-".to_owned(),
+                skipped => format!("{skipped}{more} skipped"),
+            },
+            tip.author.clone(),
+            tip.summary.clone(),
+        ]);
+    }
+    table.text()
+}
+
 fn standing(source: &Source) -> String {
     let is = |kind: &str, status: &str| {
         let found = source.condition(kind);
@@ -130,6 +162,8 @@ fn text(source: &Source) -> String {
         let commit = short_commit(&tip.commit);
         format!("{commit} {} ({})", tip.summary, tip.author)
     });
+    let rewritten = source.tip.as_ref().filter(|tip| tip.history_rewritten);
+    let rewritten = rewritten.map(|_| "rewritten: the previous tip is not an ancestor of this one");
     let mut text = Fields::new()
         .add("source", &source.name)
         .add("status", standing(source))
@@ -142,6 +176,7 @@ fn text(source: &Source) -> String {
         .add_some("username", source.access.username.as_ref())
         .add_some("ca_file", source.access.ca_file.as_ref())
         .add_some("commit", tip)
+        .add_some("history", rewritten)
         .add("checked", time_or_dash(source.checked_at.as_ref()))
         .add("workflows", source.active_workflows.to_string())
         .text();

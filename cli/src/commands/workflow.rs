@@ -22,7 +22,11 @@ pub(crate) enum Command {
     /// List the revisions of a workflow, newest first
     History(history::History),
     /// List workflows
-    List,
+    List {
+        /// The active workflows, or all, also those that are retired
+        #[arg(long, env = "SERVICE_STATE", default_value = "active", value_parser = ["active", "all"])]
+        state: String,
+    },
     /// Remove finished jobs above limits of number, age or size
     ///
     /// Applies the policy of the daemon's configuration. With --jobs, --age or --bytes, only these limits apply. The newest two
@@ -56,8 +60,8 @@ impl Command {
         match self {
             Self::Diff(command) => command.run(session).await,
             Self::History(command) => command.run(session).await,
-            Self::List => {
-                let page = Page::all(session.client()?.workflows().await?);
+            Self::List { state } => {
+                let page = Page::all(session.client()?.workflows(&state).await?);
                 session.show(&page, table)?;
                 Ok(Exit::Succeeded)
             }

@@ -296,7 +296,7 @@ fn workflows() {
     check(
         "workflow-list",
         "workflow list",
-        "GET /v0/workflows",
+        "GET /v0/workflows?state=active",
         Reply::json(&list),
     );
     let request = "GET /v0/workflows/main%2Fnightly%2Frecon";

@@ -10,7 +10,7 @@ use wire::{
 };
 
 use crate::everscan::{Run, run, run_at};
-use crate::fixtures::{at, id, job, runner, suspension, why, workflow};
+use crate::fixtures::{at, id, job, runner, source, suspension, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -76,6 +76,57 @@ fn the_revisions_of_a_workflow() {
         Reply::json(&page),
     );
     assert!(output.stderr.contains("--cursor 3"), "{}", output.stderr);
+}
+
+#[test]
+fn the_tips_of_a_source() {
+    let newest = source(true).tip.unwrap();
+    let rewritten = wire::Tip {
+        number: 1,
+        history_rewritten: true,
+        ..newest.clone()
+    };
+    let after_skipped = wire::Tip {
+        passed_over: vec!["a".to_owned(), "b".to_owned()],
+        more_passed_over: true,
+        number: 3,
+        ..newest.clone()
+    };
+    let page = Page {
+        next_cursor: Some("1".to_owned()),
+        ..Page::all(vec![after_skipped, newest, rewritten])
+    };
+    let output = check(
+        "source-history",
+        "source history main --limit 3",
+        "GET /v0/sources/main/tips?limit=3",
+        Reply::json(&page),
+    );
+    assert!(output.stderr.contains("--cursor 1"), "{}", output.stderr);
+}
+
+#[test]
+fn a_force_push_is_shown() {
+    let mut source = source(true);
+    source.tip.as_mut().unwrap().history_rewritten = true;
+    check(
+        "source-rewritten",
+        "source show main",
+        "GET /v0/sources/main",
+        Reply::json(&source),
+    );
+}
+
+#[test]
+fn retired_workflows_are_listed_on_request() {
+    let mut retired = workflow();
+    retired.state = "retired".to_owned();
+    check(
+        "workflow-all",
+        "workflow list --state all",
+        "GET /v0/workflows?state=all",
+        Reply::json(&Page::all(vec![retired])),
+    );
 }
 
 /// A difference as the daemon sends it: one flat object for each change.

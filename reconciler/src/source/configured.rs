@@ -47,7 +47,17 @@ pub(crate) async fn configure(state: &State, sources: &[SourceConfig]) -> Result
         state.submit(DropSource { name }).await?;
     }
     for workflow in leftover {
-        state.submit(Retire { workflow }).await?;
+        retire(state, Retire { workflow }).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn retire(state: &State, retire: Retire) -> Result<(), SubmitError> {
+    let workflow = retire.workflow;
+    state.submit(retire).await?;
+    let record = state.read(|world| world.workflow_record(workflow).cloned());
+    if let Some(record) = record {
+        tracing::info!(source = %record.source, workflow = record.name, "a workflow is retired");
     }
     Ok(())
 }

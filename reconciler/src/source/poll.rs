@@ -9,7 +9,7 @@ use model::{ConditionKind, Reason, Removal, Status, error_chain};
 use state::{State, SubmitError};
 use workflow::Diagnostic;
 
-use super::configured::{SourceConfig, configure_one};
+use super::configured::{self, SourceConfig, configure_one};
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
 use crate::limits::AT_ONCE;
 use crate::source::desired::desired;
@@ -223,7 +223,7 @@ async fn apply(
         .try_collect::<()>()
         .await?;
     for retire in retire {
-        state.submit(retire).await?;
+        configured::retire(state, retire).await?;
     }
     if let Some(first) = failures.first() {
         let record = RecordApplyFailure {
@@ -238,7 +238,10 @@ async fn apply(
     let (history_rewritten, skipped, more_skipped) = match relation {
         None | Some(Relation::Same) => (false, Vec::new(), false),
         Some(Relation::Descendant { skipped, more }) => (false, skipped, more),
-        Some(Relation::Rewritten) => (true, Vec::new(), false),
+        Some(Relation::Rewritten) => {
+            tracing::warn!(source = %config.name, commit = %tip.commit, "the history of the repository was rewritten: the previous tip is not an ancestor of this one");
+            (true, Vec::new(), false)
+        }
     };
     let record = RecordTip {
         name: config.name.clone(),

@@ -248,9 +248,38 @@ async fn an_invalid_file_keeps_its_last_good_version_and_does_not_affect_others(
     daemon.close().await;
 }
 
+/// Writes the log of this thread to a file until the guard is dropped.
+fn log_to(path: &Path) -> tracing::subscriber::DefaultGuard {
+    let file = Arc::new(fs::File::create(path).unwrap());
+    let log = tracing_subscriber::fmt().with_ansi(false).with_writer(file);
+    tracing::subscriber::set_default(log.finish())
+}
+
 #[tokio::test]
-async fn a_force_push_is_applied_and_marked() {
+async fn a_retired_workflow_is_logged() {
     let scene = Scene::new();
+    let text = text("1");
+    let both = [("workflows/a.yaml", &*text), ("workflows/b.yaml", &*text)];
+    scene.push(&both);
+    let daemon = scene.open_and_poll(0).await;
+    let path = scene.folder.path().join("log");
+    let log = log_to(&path);
+    scene.push(&both[..1]);
+    sync(&daemon).await;
+    drop(log);
+    let log = fs::read_to_string(path).unwrap();
+    let line = log
+        .lines()
+        .find(|line| line.contains("a workflow is retired"));
+    assert!(line.unwrap().contains("workflow=\"b\""), "{log}");
+    daemon.close().await;
+}
+
+#[tokio::test]
+async fn a_force_push_is_applied_and_marked_and_logged() {
+    let scene = Scene::new();
+    let path = scene.folder.path().join("log");
+    let log = log_to(&path);
     scene.push(&[("workflows/a.yaml", &text("1"))]);
     let daemon = scene.open_and_poll(0).await;
     assert!(!source(&daemon).tip.clone().unwrap().history_rewritten);
@@ -264,6 +293,10 @@ async fn a_force_push_is_applied_and_marked() {
     let tip = source(&daemon).tip.clone().unwrap();
     assert_eq!((tip.commit, tip.number), (rewritten.to_string(), 2));
     assert!(tip.history_rewritten);
+    drop(log);
+    let log = fs::read_to_string(path).unwrap();
+    let message = "the history of the repository was rewritten";
+    assert_eq!(log.matches(message).count(), 1, "{log}");
     assert_eq!(runs(&daemon)["a"].1, 2);
     scene.push(&[("workflows/a.yaml", &text("on"))]);
     sync(&daemon).await;

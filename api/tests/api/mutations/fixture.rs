@@ -270,6 +270,7 @@ impl Fixture {
         let path = route
             .path
             .replace("{project}", "main")
+            .replace("{source}", "main")
             .replace("{workflow}", "pipeline")
             .replace("{scan}", "build")
             .replace("{revision}", "1")

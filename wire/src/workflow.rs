@@ -149,6 +149,9 @@ pub enum How {
 pub struct ScanInput {
     /// In expressions, `inputs.KEY`.
     pub key: String,
+    /// For people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// `string`, `bool`, `number` or `choice`.
     #[serde(rename = "type")]
     pub kind: String,

@@ -111,6 +111,7 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
     for input in sorted {
         let Input {
             key,
+            description,
             kind,
             options,
             required,
@@ -124,9 +125,12 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
             InputValue::Bool(value) => feed.number("default", i64::from(*value)),
             InputValue::Number(number) => feed.text("default", &number.to_string()),
         }
-        // An input without this key keeps the digest from before the key existed.
+        // An input without one of these keys keeps the digest from before the key existed.
         if !options.is_empty() {
             feed.texts("options", options);
+        }
+        if let Some(description) = description {
+            feed.text("description", description);
         }
     }
 }

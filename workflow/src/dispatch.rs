@@ -22,6 +22,8 @@ pub struct Dispatch {
 pub struct Input {
     /// Its name: `inputs.KEY`.
     pub key: String,
+    /// A text for people.
+    pub description: Option<String>,
     pub kind: InputKind,
     /// The allowed values of a `choice`, in file order; empty for other types.
     pub options: Vec<String>,
@@ -284,6 +286,7 @@ mod tests {
     fn declared() -> Dispatch {
         let input = |key: &str, kind: InputKind, required: bool, default: InputValue| Input {
             key: key.to_owned(),
+            description: None,
             kind,
             options: Vec::new(),
             required,
@@ -346,6 +349,7 @@ mod tests {
             let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
             Input {
                 key: key.to_owned(),
+                description: None,
                 kind,
                 required: false,
                 default: kind.default_value(&options),

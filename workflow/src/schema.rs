@@ -291,6 +291,7 @@ fn input() -> Value {
             },
         ],
         "properties": {
+            "description": { "description": "A text for people, shown in the form of a dispatch.", "type": "string" },
             "type": choice(
                 "What its values are.",
                 InputKind::ALL,

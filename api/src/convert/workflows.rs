@@ -125,6 +125,7 @@ fn reading(reading: workflow::Reading) -> wire::Reading {
 fn scan_input(declared: &workflow::Input) -> wire::ScanInput {
     wire::ScanInput {
         key: declared.key.clone(),
+        description: declared.description.clone(),
         kind: declared.kind.name().to_owned(),
         options: declared.options.clone(),
         required: declared.required,

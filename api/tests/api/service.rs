@@ -40,7 +40,7 @@ scans:
     on:
       dispatch:
         inputs:
-          target: { required: true }
+          target: { required: true, description: What to build }
           fast: { type: bool, default: "false" }
     env: { TARGET: "${{ inputs.target }}" }
     steps:

@@ -232,6 +232,7 @@ pub(crate) fn workflow() -> Workflow {
                 expr: None,
                 inputs: Some(vec![ScanInput {
                     key: "domain".to_owned(),
+                    description: Some("The domain and all \u{1b}[31mbelow".to_owned()),
                     kind: "string".to_owned(),
                     options: Vec::new(),
                     required: true,

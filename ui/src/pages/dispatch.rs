@@ -164,7 +164,14 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
     let value = earlier.map_or_else(|| input.default.clone(), Input::to_string);
     // The prefix of input fields keeps them apart from the idempotency key.
     let member = member(&input.key);
-    let field = Field::new(&member, &input.key);
+    let description = input.description.as_deref().filter(|text| !text.is_empty());
+    let hint = |behaviour: &str| match description {
+        Some(text) if behaviour.is_empty() => text.to_owned(),
+        Some(text) => format!("{}. {behaviour}", text.trim_end_matches('.')),
+        None => behaviour.to_owned(),
+    };
+    let described = hint("");
+    let field = Field::new(&member, &input.key).hint(&described);
     if input.kind == "bool" {
         return field.switch(value == "true", page.refused);
     }
@@ -172,7 +179,7 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
         if input.required {
             return field.required().number(&value, page.refused);
         }
-        let hint = format!("Empty is the default, {}.", input.default);
+        let hint = hint(&format!("Empty is the default, {}.", input.default));
         return field.hint(&hint).number(&value, page.refused);
     }
     if input.kind == "choice" {
@@ -184,7 +191,8 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
         return field.select(&options, value, page.refused);
     }
     // The empty text is a value, so the browser must not refuse it.
-    let field = field.hint("An empty field sends the empty text.");
+    let hint = hint("An empty field sends the empty text.");
+    let field = field.hint(&hint);
     let field = match input.required {
         true => field.marked(),
         false => field,

@@ -283,6 +283,7 @@ fn declares(scan: &Scan, workflow: &str) -> Markup {
                                 }
                                 @if input.required { ", required" }
                                 @if !input.default.is_empty() { ", default " code { (input.default) } }
+                                @if let Some(text) = &input.description { div.muted { (text) } }
                             }
                         }
                     }

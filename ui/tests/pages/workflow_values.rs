@@ -35,6 +35,7 @@ pub(crate) fn revision(texts: Texts, number: u64) -> Revision {
 pub(crate) fn scan(texts: Texts) -> Scan {
     let input = |key: &str, kind: &str, required, default: &str| ScanInput {
         key: texts.text(key),
+        description: None,
         kind: kind.to_owned(),
         options: Vec::new(),
         required,
@@ -46,8 +47,12 @@ pub(crate) fn scan(texts: Texts) -> Scan {
         timezone: Some(texts.text("Europe/Berlin")),
         expr: Some(texts.text("scans.hosts.has_diff()")),
         inputs: Some(vec![
-            input("domain", "string", true, ""),
             ScanInput {
+                description: Some(texts.text("The domain and all below it.")),
+                ..input("domain", "string", true, "")
+            },
+            ScanInput {
+                description: Some(texts.text("Look at every port")),
                 default: "true".to_owned(),
                 ..input("deep", "bool", false, "")
             },

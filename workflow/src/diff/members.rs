@@ -259,11 +259,17 @@ impl Changes {
     fn input(&mut self, before: &Input, after: &Input) {
         let Input {
             key: _,
+            description,
             kind,
             options,
             required,
             default,
         } = before;
+        self.compare(
+            "description",
+            description.clone(),
+            after.description.clone(),
+        );
         self.compare("type", word(kind.name()), word(after.kind.name()));
         self.compare("options", list(options), list(&after.options));
         self.compare("required", flag(*required), flag(after.required));

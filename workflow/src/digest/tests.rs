@@ -123,6 +123,11 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         ),
         (
             &keys::INPUT,
+            at(build, "/on/dispatch/inputs/depth/description"),
+            json!("How deep to look"),
+        ),
+        (
+            &keys::INPUT,
             at(build, "/on/dispatch/inputs/calm/type"),
             json!("string"),
         ),

@@ -25,7 +25,7 @@ pub(crate) mod keys {
     ];
     pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
     pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
-    pub(crate) const INPUT: [&str; 4] = ["type", "options", "required", "default"];
+    pub(crate) const INPUT: [&str; 5] = ["description", "type", "options", "required", "default"];
     pub(crate) const ARTIFACT: [&str; 7] = [
         "name",
         "paths",

@@ -281,6 +281,10 @@ impl Reader<'_> {
         }
         let object = Object::of(&entry.value, &what, "{ type: string }", &mut self.report)?;
         object.check_keys(&keys::INPUT, &mut self.report);
+        let description = match object.get("description") {
+            Some(entry) => Some(self.text(&entry.value, "`description`")?.to_owned()),
+            None => None,
+        };
         let kind = match object.get("type") {
             Some(entry) => self.choice(entry, "`type`", InputKind::ALL, InputKind::name),
             None => Some(InputKind::Text),
@@ -307,6 +311,7 @@ impl Reader<'_> {
         };
         Some(Input {
             key: entry.key.to_string(),
+            description,
             kind,
             options,
             required,

@@ -51,6 +51,7 @@ fn text(workflow: &Workflow) -> String {
         .text();
     text.push('\n');
     text.push_str(&scans(&workflow.scans));
+    text.push_str(&descriptions(&workflow.scans));
     text.push_str(&source::warnings(&workflow.warnings));
     if let Some(file) = &workflow.stale {
         text.push('\n');
@@ -86,6 +87,24 @@ fn scans(scans: &[Scan]) -> String {
         ]);
     }
     table.text()
+}
+
+/// The inputs that have a description, after a blank line.
+fn descriptions(scans: &[Scan]) -> String {
+    let mut table = Table::new(&["SCAN", "INPUT", "DESCRIPTION"]);
+    let mut is_empty = true;
+    for scan in scans {
+        for input in scan.inputs.iter().flatten() {
+            if let Some(text) = &input.description {
+                table.row([scan.name.clone(), input.key.clone(), text.clone()]);
+                is_empty = false;
+            }
+        }
+    }
+    if is_empty {
+        return String::new();
+    }
+    format!("\n{}", table.text())
 }
 
 /// The declared inputs. An asterisk marks the required ones.

@@ -101,7 +101,7 @@ impl Command {
 
 /// The page of a list to show.
 #[derive(Debug, Args)]
-struct PageFlags {
+pub(crate) struct PageFlags {
     /// List at most this many
     #[arg(long, env = "SERVICE_LIMIT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: u32,

@@ -189,10 +189,10 @@ impl Error {
 
     fn hint(&self) -> Option<String> {
         match self {
-            // A step must never get the token of the administrator.
+            // A step must not be led to the administrator's token.
             Self::Client(error) if error.status() == Some(401) && std::env::var_os("SERVICE_JOB_ID").is_some() => Some(
-                "ask who runs the runner: steps use the SERVICE_TOKEN of the runner's environment, which is missing or \
-                 no longer valid"
+                "a step has the SERVICE_TOKEN of its runner's environment, which is missing or invalid; tell the \
+                 operator of the runner"
                     .to_owned(),
             ),
             Self::Client(error) if error.status() == Some(401) => Some(

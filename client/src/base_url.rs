@@ -1,5 +1,8 @@
 //! The address of a daemon.
 
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+
 use http::Uri;
 
 use crate::Error;
@@ -58,16 +61,12 @@ impl BaseUrl {
     }
 
     /// Whether requests stay on this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
-        let Some(host) = self.0.host() else {
-            return false;
-        };
+    pub(crate) fn is_this_machine(&self) -> bool {
+        let host = self.0.host().unwrap_or_default().to_ascii_lowercase();
         let address = host.trim_start_matches('[').trim_end_matches(']');
         address == "localhost"
             || address.ends_with(".localhost")
-            || address
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+            || address.parse().is_ok_and(is_own)
     }
 
     /// The URL of a route, as text. Only a request that is sent needs a parsed URL.
@@ -85,6 +84,25 @@ impl BaseUrl {
     fn prefix(&self) -> &str {
         self.0.path().trim_end_matches('/')
     }
+}
+
+/// Whether an address belongs to this machine: its packets then come from loopback or from the same address.
+fn is_own(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    address.is_loopback()
+        || source_of_packets_to(address)
+            .is_ok_and(|source| source.is_loopback() || source == address)
+}
+
+/// Asks the kernel, and sends nothing.
+fn source_of_packets_to(address: IpAddr) -> io::Result<IpAddr> {
+    const ANY_PORT: u16 = 9;
+    let socket = match address {
+        IpAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+        IpAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
+    }?;
+    socket.connect((address, ANY_PORT))?;
+    Ok(socket.local_addr()?.ip())
 }
 
 /// Checks the port: `Uri` reads an invalid one as absent.
@@ -167,20 +185,27 @@ mod tests {
     }
 
     #[test]
-    fn knows_loopback() {
+    fn knows_the_addresses_of_this_machine() {
         for (text, expected) in [
             ("http://127.0.0.1:1", true),
             ("http://127.9.0.1", true),
+            ("http://0.0.0.0:1", true),
             ("http://[::1]:1", true),
+            ("http://[::ffff:127.0.0.1]:1", true),
             ("http://localhost", true),
+            ("http://LocalHost:1", true),
+            ("http://a.localhost", true),
             ("http://localhost.example.org", false),
-            ("http://10.0.0.1", false),
+            ("http://127.0.0.1.example.org", false),
+            ("http://192.0.2.1", false),
+            ("http://[2001:db8::1]", false),
         ] {
-            assert_eq!(
-                BaseUrl::parse(text).unwrap().is_loopback(),
-                expected,
-                "{text}"
-            );
+            let base = BaseUrl::parse(text).unwrap();
+            assert_eq!(base.is_this_machine(), expected, "{text}");
+        }
+        // Without a network this machine has no other address.
+        if let Ok(own) = source_of_packets_to(Ipv4Addr::new(192, 0, 2, 1).into()) {
+            assert!(is_own(own), "{own}");
         }
     }
 }

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use wire::{ErrorCode, Page, Problem};
 
 use crate::connector::RequestBody;
-use crate::error::Operation;
+use crate::error::{NoHttp, Operation};
 use crate::repetition::{Patience, Repetition};
 use crate::route::Route;
 use crate::{Client, Error, limits};
@@ -322,10 +322,17 @@ impl Answer {
         let retry_after = retry_after
             .and_then(|value| value.to_str().ok()?.parse().ok())
             .map(Duration::from_secs);
-        let problem = match self.whole().await {
-            Ok((_, body)) => serde_json::from_slice::<Problem>(&body).ok(),
-            Err(_) => None,
-        };
+        let body = self.whole().await.map(|(_, body)| body);
+        let body = body.unwrap_or_default();
+        let problem = serde_json::from_slice::<Problem>(&body).ok();
+        // Caddy, nginx and Apache answer plain HTTP at a port for HTTPS in this way.
+        let wants_https = || body.windows(5).any(|word| word == b"HTTPS");
+        if problem.is_none() && status == 400 && operation.is_plain_http() && wants_https() {
+            return Error::Unreachable {
+                operation,
+                source: NoHttp.into(),
+            };
+        }
         let problem = problem.unwrap_or_else(|| Problem {
             title: status.canonical_reason().unwrap_or("error").to_owned(),
             status: status.as_u16(),

@@ -41,7 +41,7 @@ impl Client {
 
     /// Refuses plain HTTP to another machine, where others could read the token.
     pub fn refuse_plain_http(self) -> Result<Self, Error> {
-        if self.base.is_https() || self.base.is_loopback() {
+        if self.base.is_https() || self.base.is_this_machine() {
             return Ok(self);
         }
         let url = self.base.uri().to_string();

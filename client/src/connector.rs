@@ -57,7 +57,7 @@ fn connect_through(
         tls.https_or_http()
     };
     let tls = tls.enable_http1();
-    let proxy = if base.is_loopback() {
+    let proxy = if base.is_this_machine() {
         None
     } else {
         proxies.intercept(base.uri())
@@ -68,7 +68,7 @@ fn connect_through(
             if let Some(credentials) = proxy.basic_auth() {
                 tunnel = tunnel.with_auth(credentials.clone());
             }
-            Connector::Tunnelled(tls.wrap_connector(tunnel), proxy.uri().clone())
+            Connector::Tunnelled(tls.wrap_connector(tunnel), proxy.uri().to_string().into())
         }
         None => {
             // The TLS layer above requests plain connections.
@@ -125,13 +125,14 @@ fn no_tls(source: impl Into<Source>) -> Error {
 #[derive(Debug, Clone)]
 pub(crate) enum Connector {
     Direct(HttpsConnector<HttpConnector>),
-    Tunnelled(HttpsConnector<Tunnel<HttpConnector>>, Uri),
+    /// With the proxy's address, which has no credentials.
+    Tunnelled(HttpsConnector<Tunnel<HttpConnector>>, Arc<str>),
 }
 
 type TunnelError = <Tunnel<HttpConnector> as Service<Uri>>::Error;
 
 /// Names the proxy, if it is at fault.
-fn of_proxy(error: Source, proxy: &Uri) -> Source {
+fn of_proxy(error: Source, proxy: Arc<str>) -> Source {
     let Some(tunnel) = find_in_chain::<TunnelError>(error.as_ref()) else {
         return error;
     };
@@ -142,7 +143,7 @@ fn of_proxy(error: Source, proxy: &Uri) -> Source {
         _ => ("does not answer as a proxy", false),
     };
     Box::new(ProxyFailed {
-        proxy: proxy.to_string(),
+        proxy,
         reason,
         is_permanent,
     })
@@ -169,7 +170,7 @@ impl Service<Uri> for Connector {
         };
         Box::pin(async move {
             match timeout(limits::CONNECT, connecting).await {
-                Ok(connection) => connection.map_err(|error| match &proxy {
+                Ok(connection) => connection.map_err(|error| match proxy {
                     Some(proxy) => of_proxy(error, proxy),
                     None => error,
                 }),

@@ -20,6 +20,10 @@ impl Operation {
     pub(crate) fn new(method: &Method, url: &str) -> Self {
         Self(format!("{method} {url}").into())
     }
+
+    pub(crate) fn is_plain_http(&self) -> bool {
+        self.0.contains(" http://")
+    }
 }
 
 impl fmt::Display for Operation {
@@ -191,7 +195,7 @@ impl Error {
                 Some("give the daemon's address as in https://everscan.example.org, without /v0")
             }
             Self::PlainHttp { .. } => Some(
-                "use https, or a tunnel to this machine; --insecure-http (SERVICE_INSECURE_HTTP=true) sends it all the same",
+                "use https, or a tunnel to this machine; --insecure-http (SERVICE_INSECURE_HTTP=true) sends it anyway",
             ),
             Self::CaFile { .. } => Some("name the file with --ca-file or SERVICE_CA_FILE"),
             Self::Connector { .. } => Some("are the machine's root certificates installed?"),
@@ -248,16 +252,15 @@ impl Error {
 #[error("the server speaks plain HTTP at this address, not HTTPS")]
 struct NoTls;
 
-/// The server answered a plain request with something else than HTTP.
+/// The server answered a plain request with bytes that are not HTTP, or said that it wants HTTPS.
 #[derive(Debug, thiserror::Error)]
-#[error("the server does not speak plain HTTP at this address; servers of HTTPS answer so")]
-struct NoHttp;
+#[error("the server does not speak plain HTTP at this address; it seems to speak HTTPS")]
+pub(crate) struct NoHttp;
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("the proxy {proxy} {reason}")]
 pub(crate) struct ProxyFailed {
-    /// Its address without credentials.
-    pub(crate) proxy: String,
+    pub(crate) proxy: Arc<str>,
     pub(crate) reason: &'static str,
     /// Whether another attempt fails for the same reason.
     pub(crate) is_permanent: bool,
@@ -286,11 +289,7 @@ fn in_words(reason: &CertificateError) -> String {
 /// A cause with a message of its own.
 fn known_cause(error: &legacy::Error, operation: &Operation) -> Option<Source> {
     if let Some(failed) = find_in_chain::<ProxyFailed>(error) {
-        return Some(Box::new(ProxyFailed {
-            proxy: failed.proxy.clone(),
-            reason: failed.reason,
-            is_permanent: failed.is_permanent,
-        }));
+        return Some(Box::new(failed.clone()));
     }
     if let Some(tls) = find_in_chain(error) {
         return match tls {
@@ -301,9 +300,8 @@ fn known_cause(error: &legacy::Error, operation: &Operation) -> Option<Source> {
             _ => None,
         };
     }
-    let is_http = operation.0.contains(" http://");
     let answer = find_in_chain::<hyper::Error>(error)?;
-    (is_http && answer.is_parse()).then(|| Source::from(NoHttp))
+    (operation.is_plain_http() && answer.is_parse()).then(|| Source::from(NoHttp))
 }
 
 /// Finds an error of this type among an error and its causes.

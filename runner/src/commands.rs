@@ -111,10 +111,9 @@ impl Failure {
                  --registration-token-file, in SERVICE_REGISTRATION_TOKEN or on stdin"
                     .to_owned(),
             ),
-            Self::Session(SessionError::Client(client::Error::PlainHttp { .. })) => Some(
-                "use https or a tunnel, or accept it: configure it again with --insecure-http --replace"
-                    .to_owned(),
-            ),
+            Self::Session(SessionError::Client(client::Error::PlainHttp { .. })) => Some(format!(
+                "use an https address or a tunnel; or accept it: `{CONFIGURE} --name NAME --insecure-http --replace`"
+            )),
             Self::Register(error) | Self::Session(SessionError::Client(error)) => {
                 error.hint().map(str::to_owned)
             }

@@ -54,8 +54,10 @@ impl HostEnvironment {
         if let Some(path) = ca_file {
             self.0.insert(CA_FILE.into(), path.into());
         }
-        self.0
-            .insert(INSECURE_HTTP.into(), insecure_http.to_string().into());
+        match insecure_http {
+            true => self.0.insert(INSECURE_HTTP.into(), "true".into()),
+            false => self.0.remove(OsStr::new(INSECURE_HTTP)),
+        };
         self
     }
 

@@ -17,6 +17,10 @@ fn typed_values_survive_a_refusal_and_a_valid_form_leads_to_its_job() {
     browser.open(&world, PROBE);
     browser.press("Dispatch");
     browser.arrives(&format!("{PROBE}/dispatch"));
+    browser.shows(
+        "form .hint[id$='target-hint']",
+        "What to probe. An empty field",
+    );
     browser.fill(TARGET, "a.example\nb.example & <c>");
     browser.fill(NOTE, "only once");
     browser.click(DEEP);

@@ -11,7 +11,7 @@ scans:
     on:
       dispatch:
         inputs:
-          target: { required: true }
+          target: { required: true, description: What to probe }
           note: {}
           deep: { type: bool, default: 'false' }
     env:

@@ -160,6 +160,54 @@ fn plain_http_for_other_machines_needs_insecure_http() {
 }
 
 #[test]
+fn a_token_goes_to_another_machine_over_plain_http_only_with_insecure_http() {
+    const SHOW: &str = "\
+scans:
+  show:
+    on: { dispatch: {} }
+    steps:
+      - run: |
+          echo \"insecure=${SERVICE_INSECURE_HTTP-unset}\"
+          unset SERVICE_TOKEN; everscan job list 2>&1 || echo \"exit code $?\"
+";
+    let mut world = World::with_workflow("show.yaml", SHOW);
+    let shown = |world: &World| world.log(&world.succeed("show", "show", &[]));
+    let secure = shown(&world);
+    assert!(secure.contains("insecure=unset"), "{secure}");
+    // The daemon is asked without a token, and the hint must not lead a step to the first token.
+    assert!(secure.contains("exit code 8"), "{secure}");
+    assert!(
+        secure.contains("of its runner's environment") && !secure.contains("admin"),
+        "{secure}"
+    );
+
+    let other = ["--url", "http://192.0.2.1:7411", "source", "list"];
+    let messages = &["plain HTTP to another machine", "--insecure-http"];
+    assert_message(&world.output("everscan", &other), 2, messages);
+    let configure = |world: &World, arguments: &[&str]| {
+        let token = world.everscan(&["runner", "register-token"]);
+        world
+            .command("everscan-runner")
+            .args(["configure", "--name", "story", "--replace"])
+            .args(arguments)
+            .env("SERVICE_REGISTRATION_TOKEN", token.trim())
+            .output()
+            .unwrap()
+    };
+    let refused = configure(&world, &["--url", "http://192.0.2.1:7411"]);
+    assert_message(&refused, 1, messages);
+
+    // The choice is saved, also by a registration that does not name it.
+    world.stop_runner();
+    for arguments in [&["--insecure-http"][..], &[]] {
+        assert_message(&configure(&world, arguments), 0, &[]);
+    }
+    world.run_runner();
+    let insecure = shown(&world);
+    assert!(insecure.contains("insecure=true"), "{insecure}");
+}
+
+#[test]
 fn a_folder_without_a_state_or_with_a_newer_state_is_not_changed() {
     let world = World::new();
     let run = |state: &str| {

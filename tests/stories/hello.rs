@@ -55,6 +55,10 @@ fn steps_are_skipped_by_condition_and_inputs_have_defaults() {
 fn a_push_activates_a_valid_file_and_not_an_invalid_file() {
     let world = World::with_workflow("hello.yaml", HELLO);
     let changed = HELLO.replace("Hello, $NAME.", "Good day, $NAME.");
+    let draft = world.path("draft.yaml");
+    std::fs::write(&draft, &changed).unwrap();
+    let difference = world.everscan(&["workflow", "diff", "hello", &draft.display().to_string()]);
+    assert!(difference.contains("Good day"), "{difference}");
     world.push(&[("hello.yaml", Some(&changed))]);
     world.sync();
     let job = world.dispatch("hello", "greet", &["name=Ada"]);
@@ -124,4 +128,30 @@ fn a_removed_file_retires_its_workflow_and_pushes_are_noticed_by_themselves() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+    let all = world.everscan(&["workflow", "list", "--state", "all"]);
+    let retired = all.lines().find(|line| line.contains("main/hello"));
+    assert!(retired.unwrap().contains("retired"), "{all}");
+    crate::support::eventually("the log of the retirement", || {
+        world.daemon_log().contains("a workflow is retired")
+    });
+}
+
+#[test]
+fn a_force_push_is_named_in_the_log_the_source_and_its_history() {
+    const REWRITTEN: &str = "history of the repository was rewritten";
+    let world = World::with_workflow("hello.yaml", HELLO);
+    assert!(!world.daemon_log().contains(REWRITTEN));
+    world.git(&["commit", "--amend", "-m", "again"]);
+    world.sync();
+    assert!(world.daemon_log().contains(REWRITTEN));
+    let shown = world.everscan(&["source", "show", "main"]);
+    assert!(shown.contains("history:    rewritten"), "{shown}");
+    let history = world.everscan(&["source", "history", "main"]);
+    let rows: Vec<_> = history.lines().skip(1).collect();
+    assert!(
+        rows[0].contains("rewritten") && rows[0].contains("again"),
+        "{history}"
+    );
+    assert!(!rows[1].contains("rewritten"), "{history}");
+    assert_eq!(rows.len(), 2, "{history}");
 }

@@ -46,11 +46,10 @@ pub(crate) async fn tips(
         None => newest,
     };
     let records = user.tips(&source, last, query.limit).await?;
-    let is_full = records.len() == query.limit;
     let oldest = records.last().map(|oldest| oldest.tip.number);
     Ok(Page {
         next_cursor: oldest
-            .filter(|number| is_full && *number > 1)
+            .filter(|number| *number > 1)
             .map(|number| number.to_string()),
         ..Page::all(
             records

@@ -283,8 +283,7 @@ fn a_step_without_a_valid_token_is_not_sent_to_the_administrators() {
         .env("SERVICE_URL", &server.url)
         .env("SERVICE_JOB_ID", id(1).to_string());
     let output = finished(command.output().unwrap());
-    let hint =
-        "hint: ask who runs the runner: steps use the SERVICE_TOKEN of the runner's environment";
+    let hint = "hint: a step has the SERVICE_TOKEN of its runner's environment";
     assert!(output.stderr.contains(hint), "{}", output.stderr);
     assert!(!output.stderr.contains("admin"), "{}", output.stderr);
 }
@@ -305,7 +304,7 @@ fn a_token_does_not_cross_the_network_in_plain_text() {
         refused.stderr,
         "error: http://everscan.invalid:7411/ is plain HTTP to another machine: the token would cross the network in \
          plain text\nhint: use https, or a tunnel to this machine; --insecure-http (SERVICE_INSECURE_HTTP=true) sends \
-         it all the same\n"
+         it anyway\n"
     );
     // The name has no address, so that nothing is sent.
     let allowed = run("true");

@@ -11,6 +11,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
+use crate::server::{Reply, Server};
+
 /// A server of HTTPS with a certificate of an unknown authority. It refuses all that is not TLS. Returns its address.
 async fn start() -> String {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -57,11 +59,15 @@ async fn an_unknown_authority_is_named() {
 
 #[tokio::test]
 async fn http_to_a_port_of_https_is_reported_as_such() {
-    let error = failure(&format!("http://{}", start().await)).await;
-    assert_eq!(
-        error.source().unwrap().to_string(),
-        "the server does not speak plain HTTP at this address; servers of HTTPS answer so"
-    );
-    assert_eq!(error.hint(), Some("write the address with https://"));
-    assert!(!error.is_transient());
+    let nginx = "<h1>The plain HTTP request was sent to HTTPS port</h1>";
+    let proxy = Server::start([Reply::new(400, &[("content-type", "text/html")], nginx)]).await;
+    for url in [format!("http://{}", start().await), proxy.url.clone()] {
+        let error = failure(&url).await;
+        assert_eq!(
+            error.source().unwrap().to_string(),
+            "the server does not speak plain HTTP at this address; it seems to speak HTTPS"
+        );
+        assert_eq!(error.hint(), Some("write the address with https://"));
+        assert!(!error.is_transient());
+    }
 }

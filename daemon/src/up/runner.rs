@@ -43,7 +43,6 @@ impl LocalRunner {
         let configuration = match known {
             Some(configuration) => Configuration {
                 url: serving.url.clone(),
-                insecure_http: true,
                 ..configuration
             },
             None => register(&folder, serving).await?,
@@ -98,8 +97,7 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {
         ca_file: None,
-        // It reaches the daemon on this machine, whatever the address.
-        insecure_http: true,
+        insecure_http: false,
         name: NAME.to_owned(),
         workdir,
         labels: Vec::new(),

@@ -94,7 +94,8 @@ async fn a_runner_that_was_configured_with_plain_http_is_told_how_to_go_on() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace(&daemon.url, "http://everscan.invalid")).unwrap();
     let failed = talk(&output(program(home.path(), &["run", "--name", "one"])).await);
-    let hint = "hint: use https or a tunnel, or accept it: configure it again with --insecure-http --replace";
+    let hint = "hint: use an https address or a tunnel; or accept it: \
+        `everscan-runner configure --url URL --name NAME --insecure-http --replace`";
     assert!(failed.contains(hint), "{failed}");
 }
 

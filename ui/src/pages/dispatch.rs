@@ -167,7 +167,8 @@ fn field(input: &ScanInput, page: &Dispatch<'_>) -> Markup {
     let description = input.description.as_deref().filter(|text| !text.is_empty());
     let hint = |behaviour: &str| match description {
         Some(text) if behaviour.is_empty() => text.to_owned(),
-        Some(text) => format!("{}. {behaviour}", text.trim_end_matches('.')),
+        Some(text) if text.ends_with(char::is_alphanumeric) => format!("{text}. {behaviour}"),
+        Some(text) => format!("{text} {behaviour}"),
         None => behaviour.to_owned(),
     };
     let described = hint("");

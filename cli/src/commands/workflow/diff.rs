@@ -70,7 +70,9 @@ impl Diff {
                     });
                 }
                 // A file may have any name; a workflow of the same name has a source: SOURCE/NAME.
-                if is_file_name(&first) || Path::new(&first).exists() {
+                if is_file_name(&first)
+                    || (Path::new(&first).exists() && !Path::new(&first).is_dir())
+                {
                     return Ok(Compared::Files(first.into(), second.into()));
                 }
                 Ok(Compared::Draft {

@@ -21,6 +21,7 @@ mod news;
 mod outputs;
 mod reads;
 mod removal;
+mod repository_reads;
 mod retries;
 mod screen;
 mod server;

@@ -9,7 +9,7 @@ use wire::{
 };
 
 use crate::everscan::{Run, run, run_at};
-use crate::fixtures::{at, id, job, runner, why, workflow};
+use crate::fixtures::{at, id, job, runner, suspension, why, workflow};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 

@@ -140,7 +140,7 @@ fn describe_short_lines(numbers: &[usize]) -> Option<String> {
         .collect();
     (!ranges.is_empty()).then(|| {
         format!(
-            "not masked alone: lines {} (the line, or its part after `key: `, has fewer than {} characters); all other \
+            "not masked alone: lines {} (the line, or its part after `key: ` or `KEY=`, has fewer than {} characters); all other \
              lines are. Use one secret for each value",
             ranges.join(", "),
             model::limits::SECRET_LINE_CHARS

@@ -68,12 +68,20 @@ pub fn short_lines(secret: &str) -> Vec<usize> {
     short.map(|(number, _, _)| number).collect()
 }
 
-/// The value of a line `key: value`, without quotes and the comma of JSON.
+/// The value of a line `key: value` or `KEY=value`, without quotes and the comma of JSON.
 fn value(line: &str) -> Option<&str> {
-    let (_, value) = line.split_once(": ")?;
+    let (_, value) = line.split_once(": ").or_else(|| assignment(line))?;
     let value = value.trim().trim_end_matches(',');
     let unquoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
     Some(unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value))
+}
+
+/// The parts of `KEY=value` and `export KEY=value`. The last line of base64 also ends with `=`.
+fn assignment(line: &str) -> Option<(&str, &str)> {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let (name, value) = line.split_once('=')?;
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && !value.trim_matches('=').is_empty()).then_some((name, value))
 }
 
 /// The text within a JSON string, with non-ASCII characters kept or written as `\u`.

@@ -91,6 +91,15 @@ fn short_lines_of_a_secret_are_shown_and_long_values_are_hidden() {
 }
 
 #[test]
+fn values_of_variables_are_hidden_alone() {
+    let secret = "# prod\nexport TOKEN=\"s3cr3t-tok3n\"\nUSER=ci\nQUJDREVGR0hJ\nSktMTU5PUFE==\n";
+    let masker = masker(&[secret]);
+    assert_eq!(masker.mask("it is s3cr3t-tok3n of ci"), "it is *** of ci");
+    // The last line is base64, and not a variable without a value.
+    assert_eq!(short_lines(secret), [1, 3]);
+}
+
+#[test]
 fn base64_in_lines_of_a_line_is_hidden() {
     let long = format!("key: {}", "0123456789".repeat(6));
     let encoded = "a2V5OiAwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDEyMzQ1Njc4OTAx\nMjM0NTY3ODk=\n";

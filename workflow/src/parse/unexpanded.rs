@@ -45,14 +45,14 @@ impl Reader<'_> {
     pub(super) fn literal_path(&mut self, node: &Node, path: &str) {
         let is_variable =
             |name: &str| self.is_variable(name) || !name.contains(|c: char| c.is_ascii_lowercase());
-        let found = expansion(path, 0..path.len(), is_variable);
+        let found = expansion(path, 0..path.len(), true, is_variable);
         let hint = "let the script write to a path that never changes, and name that";
         self.not_expanded(node, path, "paths", found, hint);
     }
 
     /// Warns about a variable or template in a label, whatever its name: labels have no `$`.
     pub(super) fn literal_label(&mut self, node: &Node, label: &str) {
-        let found = expansion(label, 0..label.len(), |_| true);
+        let found = expansion(label, 0..label.len(), true, |_| true);
         self.not_expanded(
             node,
             label,
@@ -62,11 +62,12 @@ impl Reader<'_> {
         );
     }
 
-    /// Warns about a variable in a value of `env`.
+    /// Warns about a variable in a value of `env`. A command there may be a payload.
     pub(super) fn literal_variable(&mut self, node: &Node, text: &str, name: &str) {
         let found = template::texts(text)
-            .find_map(|outside| expansion(text, outside, |name| self.is_variable(name)));
-        let hint = if text.contains(['"', '\n', '\\']) || text.contains("${{") {
+            .find_map(|outside| expansion(text, outside, false, |name| self.is_variable(name)));
+        let is_odd = text.contains(['"', '\n', '\\']) || text.contains("${{");
+        let hint = if is_odd || text.len() > SHOWN_BYTES {
             "set it at the beginning of the script, with `export`".to_owned()
         } else {
             // A shell does not replace `~` between quotes.
@@ -162,14 +163,18 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
+/// A longer value is not repeated in a hint.
+const SHOWN_BYTES: usize = 100;
+
 /// Longer text is not searched for its end, so that the time grows only with the length of a file.
 const LONGEST_EXPANSION: usize = 200;
 
-/// The first part of `text` within a range that a template or a shell would replace: `${{ … }}`, `$NAME`, `${NAME}`, `$(…)`, a
-/// command between backquotes and `~/`.
+/// The first part of `text` within a range that a template or a shell would replace: `${{ … }}`, `$NAME`, `${NAME}` and `~/`; with
+/// `commands` also `$(…)` and a command between backquotes.
 fn expansion(
     text: &str,
     within: Range<usize>,
+    commands: bool,
     is_variable: impl Fn(&str) -> bool,
 ) -> Option<Range<usize>> {
     let part = text.get(within.clone())?;
@@ -181,10 +186,12 @@ fn expansion(
         let length = if rest.starts_with('~') {
             let is_start = before.is_empty() || before.ends_with(':');
             (is_start && rest.starts_with("~/")).then_some(1)
+        } else if !commands && (rest.starts_with('`') || rest.starts_with("$(")) {
+            None
         } else if rest.starts_with('`') {
             let end = rest.get(1..)?.find('`').map(|at| at + 2);
             end.filter(|end| before.is_empty() && *end == text.trim_end().len())
-        } else if before.ends_with('\\') {
+        } else if before.ends_with(['\\', '$']) {
             None
         } else if rest.starts_with("${{") {
             end("}}")

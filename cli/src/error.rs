@@ -190,6 +190,8 @@ impl Error {
     fn hint(&self) -> Option<String> {
         match self {
             // A step must not be led to the administrator's token.
+            // A proxy asks for its own password.
+            Self::Client(error) if error.is_foreign() => error.hint().map(str::to_owned),
             Self::Client(error) if error.status() == Some(401) && std::env::var_os("SERVICE_JOB_ID").is_some() => Some(
                 "a step has the SERVICE_TOKEN of its runner's environment, which is missing or invalid; tell the \
                  operator of the runner"

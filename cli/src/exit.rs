@@ -151,7 +151,7 @@ impl Exit {
             // A newer daemon, or something between this program and the daemon.
             C::Unknown => match status {
                 401 | 403 => Self::Refused,
-                408 | 429 | 500..=599 => Self::NoAnswer,
+                300..=399 | 408 | 429 | 500..=599 => Self::NoAnswer,
                 _ => Self::Failed,
             },
         }

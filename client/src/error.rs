@@ -173,6 +173,11 @@ impl Error {
         self.problem().map(|problem| problem.code)
     }
 
+    /// True if something else than the daemon refused the request.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self, Self::Refused { problem, .. } if problem.code == ErrorCode::Unknown)
+    }
+
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),
@@ -276,6 +281,10 @@ fn in_words(reason: &CertificateError) -> String {
         CertificateError::UnknownIssuer => {
             "its authority is not among those that are trusted here".to_owned()
         }
+        CertificateError::BadSignature => {
+            "its authority has the name of one that is trusted here, but another key; was the trusted certificate renewed?"
+                .to_owned()
+        }
         // The library has no separate variant for it.
         _ if text.contains("CaUsedAsEndEntity") => {
             "it is the certificate of an authority, as `openssl req -x509` makes by default; make it with \
@@ -333,4 +342,15 @@ fn is_permanent(source: &Source) -> bool {
         || source
             .downcast_ref::<ProxyFailed>()
             .is_some_and(|failed| failed.is_permanent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewed_authority_is_named() {
+        let shown = Untrusted(CertificateError::BadSignature).to_string();
+        assert!(shown.contains("another key"), "{shown}");
+    }
 }

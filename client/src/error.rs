@@ -21,6 +21,10 @@ impl Operation {
         Self(format!("{method} {url}").into())
     }
 
+    fn is_read(&self) -> bool {
+        self.0.starts_with("GET ") || self.0.starts_with("HEAD ")
+    }
+
     pub(crate) fn is_plain_http(&self) -> bool {
         self.0.contains(" http://")
     }
@@ -219,6 +223,11 @@ impl Error {
             Self::Unreachable { .. } => {
                 Some("is everscand running, and is SERVICE_URL its address?")
             }
+            Self::Interrupted { operation, .. } | Self::TimedOut { operation }
+                if operation.is_read() =>
+            {
+                Some("it only reads: repeat it")
+            }
             Self::Interrupted { .. } | Self::TimedOut { .. } => {
                 Some("the request may have been carried out; look before repeating it")
             }
@@ -347,6 +356,22 @@ fn is_permanent(source: &Source) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_change_that_was_broken_off_may_have_happened() {
+        for (method, hint) in [
+            (Method::GET, "it only reads: repeat it"),
+            (
+                Method::POST,
+                "the request may have been carried out; look before repeating it",
+            ),
+        ] {
+            let operation = Operation::new(&method, "https://e/v0/jobs");
+            let source = "cut off".into();
+            let error = Error::Interrupted { operation, source };
+            assert_eq!(error.hint(), Some(hint));
+        }
+    }
 
     #[test]
     fn a_renewed_authority_is_named() {

@@ -67,7 +67,15 @@ impl Peer {
 /// Whether only proxies send a header.
 fn is_of_a_proxy(name: &HeaderName) -> bool {
     let name = name.as_str();
-    name.starts_with("x-forwarded") || ["forwarded", "x-real-ip", "via"].contains(&name)
+    let other = [
+        "forwarded",
+        "x-real-ip",
+        "via",
+        "x-client-ip",
+        "true-client-ip",
+        "cf-connecting-ip",
+    ];
+    name.starts_with("x-forwarded") || name.starts_with("x-original-") || other.contains(&name)
 }
 
 pub(crate) fn is_among(ranges: &[Cidr], address: IpAddr) -> bool {
@@ -151,6 +159,9 @@ mod tests {
             "x-forwarded-prefix",
             "x-forwarded-proto",
             "x-real-ip",
+            "x-client-ip",
+            "cf-connecting-ip",
+            "x-original-forwarded-for",
         ] {
             let name = HeaderName::from_static(name);
             for trusted in [&[][..], &["127.0.0.1"]] {

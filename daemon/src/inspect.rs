@@ -1,6 +1,6 @@
 //! `everscand state`: shows the content of a state folder, without a daemon.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use chrono::SecondsFormat;
 use cli::Table;
@@ -13,6 +13,11 @@ use crate::error::Error;
 pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
     let text = text(command)?;
     let mut stdout = io::stdout().lock();
+    let text = if stdout.is_terminal() {
+        safe(&text)
+    } else {
+        text
+    };
     match stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
@@ -21,6 +26,12 @@ pub(crate) fn run(command: &StateCommand) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.map_err(Error::Output),
     }
+}
+
+/// The text for a terminal, which would execute control sequences of records.
+fn safe(text: &str) -> String {
+    let lines = text.lines().map(cli::clean);
+    lines.map(|line| line + "\n").collect()
 }
 
 fn text(command: &StateCommand) -> Result<String, InspectError> {
@@ -137,4 +148,16 @@ fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::safe;
+
+    #[test]
+    fn a_terminal_executes_nothing_of_a_record() {
+        let shown = safe("{\n  \"v\": \"a\u{9b}31m\u{202e}b\"\n}\n");
+        assert_eq!(shown.lines().count(), 3);
+        assert!(!shown.contains(['\u{9b}', '\u{202e}']), "{shown:?}");
+    }
 }

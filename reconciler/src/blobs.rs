@@ -120,7 +120,7 @@ impl Blobs {
         if !new.condition.holds(present) {
             return Err(BlobError::refused(Refusal::BlobChanged {
                 path: new.path.to_string(),
-                sha256: present.map(|blob| blob.sha256.clone()),
+                exists: present.is_some(),
             }));
         }
         self.check_new(new.project, &new.path, before.as_ref())

@@ -93,7 +93,11 @@ fn jobs_and_people_share_files() {
         "input/",
         "--no-replace",
     ];
-    refused(&world.output("everscan", &twice), 1, "has the SHA-256");
+    refused(
+        &world.output("everscan", &twice),
+        1,
+        "is not what the request expects",
+    );
     world.everscan(&["blob", "cp", "-r", "results", "archive/2026"]);
     world.everscan(&["blob", "mv", "input/names.txt", "archive/"]);
     assert_eq!(paths(&world, &[]), ["archive/", "results/"]);
@@ -126,7 +130,11 @@ fn jobs_and_people_share_files() {
     };
     let sha256 = blob["sha256"].as_str().unwrap();
     assert!(replace(sha256).status.success());
-    refused(&replace(&"0".repeat(64)), 1, "has the SHA-256");
+    refused(
+        &replace(&"0".repeat(64)),
+        1,
+        "is not what the request expects",
+    );
     let gone = world.everscan(&["blob", "rm", "-r", "old", "--dry-run"]);
     assert_eq!(gone, "old/2026/sorted.txt\nold/names.txt\n");
 

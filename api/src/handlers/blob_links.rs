@@ -97,7 +97,7 @@ pub(crate) async fn follow(
         LinkRoute::Inspect => blobs::head_of(user, &project, &path, &request).await?,
         LinkRoute::Upload => {
             let new = blobs::new_blob(user, &project, path, &request)?;
-            blobs::receive(user, &new, request).await?
+            blobs::answer_to_link(&blobs::receive(user, &new, request).await?)
         }
     };
     reply::set(&mut response, CACHE_CONTROL, "private, no-store");

@@ -135,7 +135,8 @@ pub(crate) async fn upload(user: &Visible, request: Request) -> Result<Response,
         expires_in,
         ..new.clone()
     });
-    receive(user, &new, request).await
+    let stored = receive(user, &new, request).await?;
+    Ok(answer(&stored))
 }
 
 pub(super) fn new_blob(
@@ -159,7 +160,7 @@ pub(super) async fn receive(
     user: &Visible,
     new: &Shown<NewBlob>,
     mut request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Stored, Failure> {
     let digest = request.header(CONTENT_DIGEST).map(|digest| {
         let is_digest = super::artifacts::is_digest(digest);
         let hex = digest.strip_prefix("sha256:").filter(|_| is_digest);
@@ -178,8 +179,7 @@ pub(super) async fn receive(
     while let Some(piece) = request.body.next().await? {
         upload = upload.write(piece).await?;
     }
-    let stored = user.finish_blob(upload, digest.as_deref()).await?;
-    Ok(answer(&stored))
+    user.finish_blob(upload, digest.as_deref()).await
 }
 
 pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -346,12 +346,25 @@ fn describe(response: &mut Response, blob: &Blob) {
 }
 
 fn answer(stored: &Stored) -> Response {
+    answer_with(stored, &convert::blob(&stored.blob))
+}
+
+/// The answer to the user of a link, who does not learn whose link it is.
+pub(super) fn answer_to_link(stored: &Stored) -> Response {
+    let blob = wire::Blob {
+        modified_by: "a link".to_owned(),
+        ..convert::blob(&stored.blob)
+    };
+    answer_with(stored, &blob)
+}
+
+fn answer_with(stored: &Stored, shown: &wire::Blob) -> Response {
     let status = match stored.is_new {
         true => StatusCode::CREATED,
         false => StatusCode::OK,
     };
     let blob = &stored.blob;
-    let mut response = reply::json(status, &convert::blob(blob));
+    let mut response = reply::json(status, shown);
     let etag = format!("\"{}\"", blob.sha256);
     reply::set(&mut response, http::header::ETAG, &etag);
     response

@@ -44,8 +44,19 @@ async fn anybody_can_read_or_store_one_blob_with_a_link_until_it_expires() {
     let put = json!({"path": "in/box", "use_for": "put", "expires_in": "7d"});
     let (_, to_store) = linked(&service, &service.admin, &put).await;
     let store = Call::new(Method::PUT, &to_store).bytes("sent");
-    store.send(service.address).await.expect(201);
+    let stored = store.send(service.address).await.expect(201);
+    assert_eq!(stored["modified_by"], "a link", "{stored}");
     assert_eq!(blobs::read(&service, "in/box").await.text(), "sent");
+    // Who may only write does not learn the digest of what is there.
+    let replace = Call::new(Method::PUT, &to_store).header("if-none-match", "*");
+    let refused = replace.bytes("x").send(service.address).await;
+    assert_eq!(refused.status, 412);
+    let refused = refused.text();
+    assert!(
+        refused.contains("is not what the request expects"),
+        "{refused}"
+    );
+    assert!(!refused.contains("SHA-256"), "{refused}");
     anybody(Method::GET, &to_store)
         .await
         .problem(404, "not_found");

@@ -144,6 +144,6 @@ fn check(
     }
     Err(Refusal::BlobChanged {
         path: path.to_string(),
-        sha256: found.map(|blob| blob.sha256.clone()),
+        exists: found.is_some(),
     })
 }

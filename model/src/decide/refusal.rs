@@ -158,16 +158,13 @@ pub enum Refusal {
     NoSuchBlobLink,
     #[error("there are {links} links to blobs, which is the limit")]
     TooManyBlobLinks { links: usize },
-    /// The blob at the path does not meet the caller's condition.
-    #[error("the blob `{path}` {}", match sha256 {
-        Some(sha256) => format!("has the SHA-256 {sha256}"),
-        None => "does not exist".to_owned(),
+    /// The blob at the path does not meet the caller's condition. Its digest is not named: who may only write could find a
+    /// short content by its digest.
+    #[error("the blob `{path}` {}", match exists {
+        true => "exists, and is not what the request expects",
+        false => "does not exist",
     })]
-    BlobChanged {
-        path: String,
-        /// The digest of the present blob.
-        sha256: Option<String>,
-    },
+    BlobChanged { path: String, exists: bool },
     /// A blob cannot have the name of a folder.
     #[error("`{path}` is a folder")]
     BlobIsFolder { path: String },

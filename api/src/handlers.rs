@@ -100,7 +100,8 @@ pub(crate) async fn user(
             json!(sources::sync(user, &sources::name(user, path(0))?, query.flag("wait")?).await?)
         }
         UserRoute::ListTips => {
-            json!(sources::tips(user, path(0), &RevisionsQuery::of(query)?).await?)
+            let source = sources::shown(user, path(0))?;
+            json!(sources::tips(user, &source, &RevisionsQuery::of(query)?).await?)
         }
         UserRoute::ApproveSource => Box::pin(sources::approve(user, request)),
         UserRoute::ListProjects => json!(projects::list(user, &Window::of(query)?)),

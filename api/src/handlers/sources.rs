@@ -25,7 +25,7 @@ pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Source> {
 }
 
 pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Failure> {
-    let source = user.find(|seen| Ok(find(seen, named)?.clone()))?;
+    let source = shown(user, named)?;
     let mut shown =
         user.read(|seen| convert::sources::source(seen, &source, user.poll_status(&source)));
     if let (Some(tip), Some(record)) = (&mut shown.tip, user.tip_record(&source).await) {
@@ -36,16 +36,15 @@ pub(crate) async fn show(user: &Visible, named: &str) -> Result<wire::Source, Fa
 
 pub(crate) async fn tips(
     user: &Visible,
-    named: &str,
+    source: &Shown<Arc<Source>>,
     query: &RevisionsQuery,
 ) -> Result<Page<wire::Tip>, Failure> {
-    let source = user.find(|seen| Ok(find(seen, named)?.clone()))?;
     let newest = source.tip.as_ref().map_or(0, |tip| tip.number);
     let last = match query.before {
         Some(before) => before.saturating_sub(1).min(newest),
         None => newest,
     };
-    let records = user.tips(&source, last, query.limit).await?;
+    let records = user.tips(source, last, query.limit).await?;
     let oldest = records.last().map(|oldest| oldest.tip.number);
     Ok(Page {
         next_cursor: oldest
@@ -76,6 +75,10 @@ pub(super) async fn approve(user: &Visible, mut request: Request) -> Result<Resp
     let wait = request.query.flag("wait")?;
     user.approve_source(&name, commit, wait).await?;
     Ok(reply::ok(&show(user, request.parameter(0)).await?))
+}
+
+pub(crate) fn shown(user: &Visible, named: &str) -> Result<Shown<Arc<Source>>, Failure> {
+    user.find(|seen| Ok(find(seen, named)?.clone()))
 }
 
 pub(crate) fn name(user: &Visible, named: &str) -> Result<Shown<SourceName>, Failure> {

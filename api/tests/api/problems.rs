@@ -329,6 +329,7 @@ async fn an_unknown_thing_is_reported_before_a_wrong_value_of_the_query() {
         "/v0/workflows/main%2Fpipeline/scans/none/history?limit=x".to_owned(),
         "/v0/workflows/main%2Fpipeline/scans/none/ledger?limit=x".to_owned(),
         "/v0/workflows/none/revisions?limit=x".to_owned(),
+        "/v0/sources/none/tips?limit=x".to_owned(),
         "/v0/projects/none/vars?limit=x".to_owned(),
         "/v0/projects/none/secrets?limit=x".to_owned(),
         format!("{job}/logs?from=x"),
@@ -340,6 +341,7 @@ async fn an_unknown_thing_is_reported_before_a_wrong_value_of_the_query() {
         let code = match path.split_once("/none/") {
             Some(("/v0/workflows", _)) => "workflow_not_found",
             Some(("/v0/projects", _)) => "project_not_found",
+            Some(("/v0/sources", _)) => "source_not_found",
             _ => "not_found",
         };
         service.get(&path).await.problem(404, code);

@@ -226,7 +226,7 @@ impl Error {
             Self::Interrupted { operation, .. } | Self::TimedOut { operation }
                 if operation.is_read() =>
             {
-                Some("it only reads: repeat it")
+                Some("the request changes nothing; send it again")
             }
             Self::Interrupted { .. } | Self::TimedOut { .. } => {
                 Some("the request may have been carried out; look before repeating it")
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn only_a_change_that_was_broken_off_may_have_happened() {
         for (method, hint) in [
-            (Method::GET, "it only reads: repeat it"),
+            (Method::GET, "the request changes nothing; send it again"),
             (
                 Method::POST,
                 "the request may have been carried out; look before repeating it",

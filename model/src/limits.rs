@@ -275,7 +275,7 @@ pub const SECRETS_BYTES: u64 = 128 * 1024;
 pub const SECRET_CHARS: usize = 3;
 
 /// Shortest line of a secret of several lines, and shortest value in such a line, that is masked alone, in characters. Shorter
-/// ones, such as `done`, occur in other text.
+/// texts, such as `done`, occur in other output.
 pub const SECRET_LINE_CHARS: usize = 8;
 
 /// Line lengths of base64 in common programs: `openssl`, and MIME as in `base64`.

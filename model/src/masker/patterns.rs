@@ -27,7 +27,8 @@ pub(super) fn add(secret: &str, patterns: &mut BTreeSet<Vec<u8>>) {
     for (_, line, value) in lines {
         let value = value.filter(|value| is_long(value));
         if value.is_some() {
-            // The other encodings of the value hide it in those of the line. All of both would need twice the memory.
+            // Encodings of the line contain those of the value, which are masked below. Only its base64 in lines differs.
+            // All encodings of both would take twice the memory.
             let forms = with_url_alphabet(base64_lines(line)).into_iter();
             patterns.extend(forms.chain([line.to_owned()]).map(String::into_bytes));
         }
@@ -76,7 +77,7 @@ fn value(line: &str) -> Option<&str> {
     Some(unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value))
 }
 
-/// The parts of `KEY=value` and `export KEY=value`. The last line of base64 also ends with `=`.
+/// The name and the value of `KEY=value` or `export KEY=value`. `None` for base64 with `=` at its end.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix("export ").unwrap_or(line);
     let (name, value) = line.split_once('=')?;

@@ -52,11 +52,7 @@ impl Wanted {
         let mut taken: Vec<_> = about.collect();
         if !taken.is_empty() {
             let rights = rights_of(&self.principal);
-            let may_see = |event: &Event, rights: &Rights| match event.project {
-                Some(project) => rights.may(event.kind.scope(), project),
-                None => rights.scopes.allow(event.kind.scope()),
-            };
-            taken.retain(|event| rights.as_ref().is_some_and(|it| may_see(event, it)));
+            taken.retain(|event| rights.as_ref().is_some_and(|it| event.is_seen_by(it)));
         }
         taken
     }

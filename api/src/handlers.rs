@@ -4,6 +4,7 @@ pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod blob_links;
 pub(crate) mod blobs;
+pub(crate) mod conditions;
 mod content;
 pub(crate) mod dispatch;
 pub(crate) mod entries;
@@ -196,6 +197,9 @@ pub(crate) async fn user(
         UserRoute::RegenerateToken => Box::pin(tokens::regenerate(user, request)),
         UserRoute::RevokeToken => done!(tokens::revoke(user, path(0))),
         UserRoute::ListAudit => json!(audit::list(user, &AuditQuery::of(query)?).await?),
+        UserRoute::ListConditions => json!(conditions::list(user, &Window::of(query)?)),
+        UserRoute::AcknowledgeCondition => Box::pin(conditions::acknowledge(user, request)),
+        UserRoute::SilenceCondition => Box::pin(conditions::silence(user, request)),
         UserRoute::ListRunners => json!(runners::list(user, &Window::of(query)?)),
         UserRoute::ShowRunner => json!(runners::show(user, path(0)).await?),
         UserRoute::DeleteRunner => done!(runners::delete(user, path(0))),

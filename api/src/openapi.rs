@@ -37,6 +37,7 @@ fn document() -> Value {
     schemas.subschema_for::<wire::SuspensionEvent>();
     schemas.subschema_for::<wire::SourceEvent>();
     schemas.subschema_for::<wire::RunnerEvent>();
+    schemas.subschema_for::<wire::ConditionEvent>();
     let mut schemas = schemas.take_definitions(true);
     bounds::add(&mut schemas);
     json!({

@@ -134,6 +134,8 @@ pub(crate) async fn act(
         ActionRoute::ResumeWorkflow | ActionRoute::ResumeScan => {
             Box::pin(suspensions::resume(frame, typed))
         }
+        ActionRoute::AcknowledgeCondition => Box::pin(overview::acknowledge(frame, typed)),
+        ActionRoute::SilenceCondition => Box::pin(overview::silence(frame, typed)),
         ActionRoute::CreateRegistration => Box::pin(runners::register(frame, typed)),
         ActionRoute::RemoveRunner => Box::pin(runners::remove(frame)),
         ActionRoute::SyncSource => Box::pin(sources::sync(frame)),

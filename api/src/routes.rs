@@ -99,7 +99,8 @@ names! {
         JobContext DeleteJob CancelJob RerunJob ReadLog SearchLog ListArtifacts DownloadArtifact ListEntries
         DiffArtifact DeleteArtifact ListBlobs DownloadBlob InspectBlob UploadBlob DeleteBlob CopyBlob
         MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
-        RevokeToken ListAudit ListRunners ShowRunner DeleteRunner CreateRegistration
+        RevokeToken ListAudit ListConditions AcknowledgeCondition SilenceCondition ListRunners ShowRunner
+        DeleteRunner CreateRegistration
     }
     SessionRoute {
         ListSessions EndSession EndSessions CreateSignInLink CreateBlobLink
@@ -122,7 +123,7 @@ names! {
         Logout EndSession EndSessions CancelJob DeleteJob RerunJob DeleteArtifact Dispatch SuspendWorkflow
         ResumeWorkflow SuspendScan ResumeScan CreateRegistration RemoveRunner SyncSource ApproveSource
         UploadBlob DeleteBlob SetVar DeleteVar SetSecret DeleteSecret CreateToken RegenerateToken
-        RevokeToken
+        RevokeToken AcknowledgeCondition SilenceCondition
     }
 }
 

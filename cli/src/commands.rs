@@ -2,6 +2,7 @@
 
 mod audit;
 mod blob;
+mod condition;
 mod cron;
 mod expr;
 mod job;
@@ -32,6 +33,9 @@ pub(crate) enum Command {
     /// Jobs: what runs and has run
     #[command(subcommand)]
     Job(job::Command),
+    /// Conditions: what needs a person
+    #[command(subcommand)]
+    Condition(condition::Command),
     /// Sources: the repositories that the daemon follows
     #[command(subcommand)]
     Source(source::Command),
@@ -78,6 +82,7 @@ impl Command {
         match self {
             Self::Scan(command) => command.run(session).await,
             Self::Job(command) => command.run(session).await,
+            Self::Condition(command) => command.run(session).await,
             Self::Source(command) => command.run(session).await,
             Self::Workflow(command) => command.run(session).await,
             Self::Validate(command) => command.run(session),

@@ -11,6 +11,7 @@ mod base_url;
 mod blob;
 mod call;
 mod client;
+mod condition;
 mod connector;
 mod error;
 mod job;

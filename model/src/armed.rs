@@ -7,12 +7,15 @@ use workflow::{Scan, ScanName, Workflow};
 
 use crate::{Order, Timestamp};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Armed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cron: Option<ArmedCron>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<ArmedExpr>,
+    /// Since when a success is expected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,8 +72,12 @@ pub(crate) fn arm(
             let armed = Armed {
                 cron: arm_cron(known, scan, now),
                 expr: arm_expr(known, is_same(replaced, scan), scan, order),
+                expected: scan
+                    .expect
+                    .success_every
+                    .map(|_| known.and_then(|known| known.expected).unwrap_or(now)),
             };
-            (armed.cron.is_some() || armed.expr.is_some()).then(|| (scan.name.clone(), armed))
+            (armed != Armed::default()).then(|| (scan.name.clone(), armed))
         })
         .collect()
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::change::Change;
+use crate::condition::Condition;
 use crate::job::{Job, Trigger};
 use crate::limits::AUDIT_TEXT_CHARS;
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
@@ -48,6 +49,8 @@ kinds! {
     SignInLinkCreated = "sign_in_link_created",
     RegistrationCreated = "registration_created",
     RunnerRemoved = "runner_removed",
+    ConditionAcknowledged = "condition_acknowledged",
+    ConditionSilenced = "condition_silenced",
     /// A poll was requested.
     SourceSynced = "source_synced",
     /// A tip that retires many workflows was approved.
@@ -275,6 +278,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
             })
         }
         Change::Source(source) => of_source(world, source),
+        Change::Condition(condition) => of_condition(world, condition),
         // Pushes change workflows, and runners register themselves, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
@@ -298,10 +302,32 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::Idempotency(_)
         | Change::IdempotencyRemoved(_)
         | Change::BlobUsage(_)
+        | Change::ConditionClosed(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => None,
     };
     action.into_iter().collect()
+}
+
+/// People acknowledge and silence conditions. Everything else about them follows from other changes.
+fn of_condition(world: &World, condition: &Condition) -> Option<AuditAction> {
+    let before = world.condition(condition.id)?;
+    let kind = if before.acknowledged != condition.acknowledged {
+        AuditKind::ConditionAcknowledged
+    } else if before.silenced_until != condition.silenced_until {
+        AuditKind::ConditionSilenced
+    } else {
+        return None;
+    };
+    let action = AuditAction {
+        expires_at: condition.silenced_until,
+        ..AuditAction::new(kind).id(condition.id.uuid())
+    };
+    let action = action.name(condition.problem.code());
+    Some(match condition.project {
+        Some(project) => action.in_project(world, project),
+        None => action,
+    })
 }
 
 /// Sources follow the configuration and the repositories. A person can only approve a tip.

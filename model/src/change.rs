@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
 use crate::clocks::Clocks;
+use crate::condition::Condition;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
@@ -83,6 +84,9 @@ pub enum Change {
     /// Revoked or expired.
     BlobLinkRemoved(BlobLinkId),
     BlobUsage(Arc<BlobUsage>),
+    /// A condition is open.
+    Condition(Arc<Condition>),
+    ConditionClosed(Arc<Condition>),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not written.
     ClockFollowed(TimeDelta),
     /// The record of a jump that the stored expiry times do not follow yet; none when all of them have followed.

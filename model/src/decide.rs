@@ -10,11 +10,13 @@ mod blobs;
 mod claim;
 mod clock;
 mod complete;
+mod conditions;
 mod dispatch;
 mod end;
 mod evaluate;
 mod finish;
 mod job_end;
+mod observe;
 mod once;
 mod readable;
 mod refusal;
@@ -40,6 +42,7 @@ pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use claim::{Claim, ClaimOutcome, Claimed, EvaluatedClaim, PreparedClaim};
 pub use clock::{FollowClock, ForgetClocks, NoteClocks, StoreExpiry};
 pub use complete::{Complete, Failure};
+pub use conditions::{Acknowledge, Look, Measure, Silence};
 pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use evaluate::Evaluate;
@@ -139,7 +142,10 @@ pub fn decide<C: Command>(
     command: C,
     moment: &mut Moment<'_>,
 ) -> Result<Decision<C::Answer>, Refusal> {
-    command.decide(world, moment)
+    let mut decision = command.decide(world, moment)?;
+    let observed = observe::observe(world, &decision.changes, moment);
+    decision.changes.extend(observed);
+    Ok(decision)
 }
 
 #[cfg(test)]

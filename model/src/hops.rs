@@ -63,7 +63,7 @@ impl Hops {
     }
 
     /// True if the group runs in circles and should be reported.
-    const fn is_circle(self) -> bool {
+    pub(crate) const fn is_circle(self) -> bool {
         self.quick_laps > CIRCLE_LAPS
     }
 }

@@ -10,7 +10,7 @@ use workflow::ScanName;
 
 use crate::Timestamp;
 use crate::limits::SOURCE_NAME_BYTES;
-use crate::moment::Entropy;
+use crate::moment::{Entropy, Order};
 
 /// The text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -75,6 +75,7 @@ ids! {
     /// A signed-in browser.
     SessionId;
     BlobLinkId;
+    ConditionId;
     /// An unused registration token.
     RegistrationId;
 }
@@ -86,6 +87,16 @@ impl ProjectId {
     /// The project of a source. Each source has one project of the same name.
     pub fn of_source(source: &SourceName) -> Self {
         Self(Uuid::new_v5(&NAMES, format!("source\0{source}").as_bytes()))
+    }
+}
+
+impl ConditionId {
+    /// The id of a condition that opens at this position in the order of decisions. `about` names it among those that open there.
+    pub(crate) fn opened(order: Order, about: &str) -> Self {
+        Self(Uuid::new_v5(
+            &NAMES,
+            format!("condition\0{order:?}\0{about}").as_bytes(),
+        ))
     }
 }
 

@@ -14,7 +14,9 @@ pub mod blob_versions;
 mod change;
 mod clause;
 mod clocks;
+pub mod condition;
 pub mod decide;
+mod derive;
 mod error_chain;
 mod frozen;
 mod history;
@@ -34,6 +36,7 @@ mod named_values;
 pub mod plan;
 mod principal;
 mod project;
+mod proposal;
 mod read_set;
 mod reason;
 mod recent;
@@ -74,8 +77,8 @@ pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use hops::{Circle, Hops};
 pub use id::{
-    ArtifactId, BlobLinkId, Holder, JobId, ParseIdError, ProjectId, RegistrationId, RevisionId,
-    RunnerId, ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
+    ArtifactId, BlobLinkId, ConditionId, Holder, JobId, ParseIdError, ProjectId, RegistrationId,
+    RevisionId, RunnerId, ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
@@ -94,6 +97,7 @@ pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
 pub use principal::Principal;
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
+pub use proposal::propose;
 pub use reason::Reason;
 pub use recent::Recent;
 pub use retry::{NextAttempt, RetryOf};
@@ -111,8 +115,8 @@ pub use sealing_keys::{KeyState, SealingKeys};
 pub use seen::Seen;
 pub use session::{BrowserSession, SessionCookie};
 pub use source::{
-    Condition, ConditionKind, FileOutcome, FileVerdict, Removal, Source, StaleFile, Status,
-    TipRecord, TipRef,
+    FileOutcome, FileVerdict, Removal, Source, SourceCondition, SourceConditionKind, StaleFile,
+    Status, TipRecord, TipRef,
 };
 pub use suspension::{Resumption, SuspendedPart, Suspension};
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};

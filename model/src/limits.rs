@@ -114,6 +114,22 @@ pub const SESSION_DEVICE_CHARS: usize = 200;
 /// How long before its expiry the users of a token are reminded: long enough to replace the token everywhere.
 pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
 
+/// Open conditions of one project, and of the instance. Each is a live record, and a page lists them.
+pub const OPEN_CONDITIONS: usize = 1_000;
+
+/// Changes of conditions that one decision adds to its commit, which has at most 100 operations. The others follow in
+/// commits of their own.
+pub(crate) const OBSERVED: usize = 20;
+
+/// Unfinished jobs of a scan that its conditions consider, from each end of the queue.
+pub(crate) const JOBS_CONSIDERED: usize = 32;
+
+/// Characters of a note about a condition.
+pub const CONDITION_NOTE_CHARS: usize = 500;
+
+/// Longest silence about a condition. Who wants to hear nothing for longer changes the rule.
+pub const LONGEST_SILENCE: TimeDelta = TimeDelta::days(30);
+
 /// Default lifetime of a token: three months, so that forgotten tokens expire.
 pub const TOKEN_LIFE: TimeDelta = TimeDelta::days(90);
 

@@ -113,6 +113,8 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::SignInRefused
         | Kind::SignInLinkCreated
         | Kind::RegistrationCreated
+        | Kind::ConditionAcknowledged
+        | Kind::ConditionSilenced
         | Kind::SourceSynced
         | Kind::SourceApproved
         | Kind::VarSet

@@ -33,6 +33,12 @@ pub struct ScanHead {
     /// The newest failure, if it is newer than all successes. A job with a retry has not failed yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// The newest success, for expectations. Absent in heads of an older daemon until the next success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub succeeded: Option<Succeeded>,
+    /// The failures since the newest success, if there are any. A failed job that is retried does not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<Failing>,
     /// The former name of the scan, if it has taken over the records of this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<ScanName>,
@@ -72,6 +78,8 @@ impl ScanHead {
             has_processed: false,
             processed: BTreeMap::new(),
             failure: None,
+            succeeded: None,
+            failing: None,
             renamed_from: None,
             history: TailEnd { page: 0, bytes: 0 },
             cron_cursor: None,
@@ -100,6 +108,23 @@ impl ScanHead {
             Reason::ExpressionTrue => self.passed_successes = Some(Order::START),
             _ => {}
         }
+    }
+
+    /// The end of the newest success. A head of an older daemon knows only its begin.
+    pub(crate) fn succeeded_at(&self) -> Option<Timestamp> {
+        let begun = || Some(self.successes.first()?.job.moment());
+        self.succeeded.map(|success| success.at).or_else(begun)
+    }
+
+    /// The failures since the newest success that nobody has settled. A head of an older daemon knows only the newest.
+    pub(crate) fn failing(&self) -> Option<Failing> {
+        let newest = self.failure.map(|failure| Failing {
+            job: failure.job,
+            failures: 1,
+        });
+        self.failing
+            .or(newest)
+            .filter(|failing| failing.failures > 0)
     }
 
     /// True if there are [`Digests`] to store.
@@ -171,6 +196,15 @@ impl ScanHead {
         self.failure = failures
             .max_by_key(|failure| failure.order)
             .filter(|failure| Some(failure.order) > newest);
+        self.succeeded = [self.succeeded, former.succeeded]
+            .into_iter()
+            .flatten()
+            .max_by_key(|success| success.at);
+        let failing = [self.failing, former.failing].into_iter().flatten();
+        let newest = self.succeeded.map(|success| success.job);
+        self.failing = failing
+            .max_by_key(|failing| failing.job)
+            .filter(|failing| Some(failing.job) > newest);
         for (scan, processed) in &former.processed {
             let known = self.processed.get(scan);
             if known.is_none_or(|known| known.claimed < processed.claimed) {
@@ -316,6 +350,24 @@ pub struct Failure {
     /// The job's position in its chain of causes, for the jobs that this failure starts.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
+}
+
+/// The end of a success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Succeeded {
+    pub job: JobId,
+    pub at: Timestamp,
+    /// Seconds from its claim to its end.
+    pub took: u64,
+}
+
+/// Failures that a person should look into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failing {
+    /// The newest one.
+    pub job: JobId,
+    /// 0 if a person has settled the matter.
+    pub failures: u64,
 }
 
 /// The content digests of a job's artifacts, by name.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use workflow::ScanName;
 
 use crate::blob::BlobLink;
+use crate::condition::Condition;
 use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
@@ -77,6 +78,12 @@ impl<'w> Seen<'w> {
     pub fn blob_link(self, id: BlobLinkId) -> Option<&'w Arc<BlobLink>> {
         let link = self.world.blob_link(id)?;
         self.rights.sees(link.project).then_some(link)
+    }
+
+    /// The open conditions.
+    pub fn conditions(self) -> impl Iterator<Item = &'w Arc<Condition>> {
+        let all = self.world.conditions();
+        all.filter(move |open| open.is_seen_by(self.rights))
     }
 
     /// The records of all workflows, including retired workflows.

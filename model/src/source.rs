@@ -37,7 +37,7 @@ pub struct Source {
     /// The branch to which the remote's HEAD points. Set only if no reference is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_reference: Option<String>,
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<SourceCondition>,
     /// Invalid files at the tip. A very long list is cut.
     pub stale_files: Vec<StaleFile>,
     /// Warnings about the repository at the tip, without those about workflow files.
@@ -71,16 +71,26 @@ pub struct TipRef {
 
 /// A statement about a source that is true, false or unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Condition {
-    pub kind: ConditionKind,
+pub struct SourceCondition {
+    pub kind: SourceConditionKind,
     pub status: Status,
     pub reason: Reason,
     /// When the status last changed.
     pub changed_at: Timestamp,
 }
 
+impl SourceCondition {
+    /// True if it sums up the invalid files, which are listed one by one.
+    pub(crate) const fn is_about_files(&self) -> bool {
+        match self.kind {
+            SourceConditionKind::Valid => true,
+            SourceConditionKind::Fetched | SourceConditionKind::Active => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum ConditionKind {
+pub enum SourceConditionKind {
     /// The last poll read the repository.
     Fetched,
     /// Every workflow file at the tip is valid.
@@ -89,7 +99,7 @@ pub enum ConditionKind {
     Active,
 }
 
-impl ConditionKind {
+impl SourceConditionKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fetched => "Fetched",

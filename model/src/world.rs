@@ -5,10 +5,12 @@
 //! second copy of the world costs only its pointers.
 
 mod blobs;
+mod conditions;
 mod due;
 mod ends;
 mod jobs;
 mod lookup;
+pub(crate) mod names;
 mod queue;
 mod triggers;
 mod workflows;
@@ -17,12 +19,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use self::blobs::Blobs;
+use self::conditions::Conditions;
 use self::ends::Ends;
 use self::jobs::Jobs;
+use self::names::Names;
 use self::queue::Place;
 use self::triggers::Triggers;
 use crate::abilities::Abilities;
 use crate::change::Change;
+use crate::derive::touched;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::project::{ProjectSecrets, ProjectVars};
@@ -52,6 +57,8 @@ pub struct World {
     recent: HashMap<ScanKey, Arc<Recent>>,
     suspensions: Suspensions,
     triggers: Triggers,
+    conditions: Conditions,
+    names: Names,
     jobs: Jobs,
     latest_job: Option<JobId>,
     latest_order: Order,
@@ -70,12 +77,28 @@ pub struct World {
 impl World {
     pub fn apply(&mut self, change: &Change) {
         self.note_new_ends(change);
+        let mut subjects = BTreeSet::new();
+        touched(self, change, &mut subjects);
+        self.apply_record(change);
+        touched(self, change, &mut subjects);
+        for subject in &subjects {
+            self.expect(subject);
+        }
+    }
+
+    fn apply_record(&mut self, change: &Change) {
         match change {
             Change::Source(source) => {
                 self.sources.insert(source.name.clone(), source.clone());
             }
             Change::Workflow(workflow) => {
+                if let Some(before) = self.active_definition(workflow.id) {
+                    self.names.remove(workflow.project, &before);
+                }
                 let before = self.workflows.insert(workflow.id, workflow.clone());
+                if let Some(after) = self.active_definition(workflow.id) {
+                    self.names.add(workflow.project, &after);
+                }
                 let armed = workflow
                     .armed
                     .values()
@@ -183,6 +206,8 @@ impl World {
                     world.retention.insert(retention.key(), retention.clone());
                 });
             }
+            Change::Condition(condition) => self.open(condition),
+            Change::ConditionClosed(condition) => self.close(condition),
             Change::ClockFollowed(by) => self.follow_clock(*by),
             Change::Clocks(clocks) => self.note_clocks(clocks.clone()),
             Change::Tip(_)

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use model::decide::RemoveRunner;
 use model::retention::RetentionSettings;
-use model::{Clock, Entropy, Principal, Rights, RunnerId, SealingKeys, Timestamp, World};
+use model::{
+    Clock, Entropy, Job, Principal, Reason, Rights, RunnerId, SealingKeys, Timestamp, World,
+    waiting,
+};
 use state::{AuditEntry, State, SubmitError};
 use tokio::sync::{Mutex, watch};
 
@@ -75,6 +78,24 @@ impl Handle {
             state,
             parts: Arc::new(parts),
         }
+    }
+
+    /// Why a scheduled job has not started.
+    pub fn why_waiting(&self, job: &Job) -> Option<Reason> {
+        // Read this before locking the world, to avoid a deadlock with the code that assigns jobs.
+        let in_hand = self.runners().jobs_in_hand();
+        let holding = |runner| in_hand.get(&runner);
+        let ahead = self.now() - self.steady();
+        self.state.read(|world| {
+            let is_connected = |runner| self.runners().is_connected(runner);
+            let is_suspended = world.suspension(&job.scan_key()).is_some();
+            let time = self.time(world);
+            let retry = job.waits_for_its_time(time);
+            match retry.filter(|_| !is_suspended) {
+                Some(retry) => Some(retry.by_clock(ahead)),
+                None => waiting(world, job, time, is_connected, holding),
+            }
+        })
     }
 
     /// The state, for reading and for commands that need no part.

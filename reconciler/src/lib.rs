@@ -14,6 +14,7 @@
 mod blobs;
 mod checkout;
 mod clock;
+mod conditions;
 mod cursors;
 mod deadlines;
 mod dispatch;

@@ -46,6 +46,15 @@ pub(crate) const STANDSTILL: Duration = Duration::from_secs(20);
 /// every answer, and a step may take ten seconds to stop.
 pub(crate) const REPEAT: Duration = Duration::from_secs(1);
 
+/// Runners, waiting jobs and the disk are checked for conditions this often.
+pub(crate) const CONDITION_CHECK: Duration = Duration::from_secs(60);
+
+/// The pause after a failure to record a condition.
+pub(crate) const CONDITION_REST: Duration = Duration::from_secs(10);
+
+/// A job that no runner can take is a condition after this time: a runner that restarts is back before.
+pub(crate) const STUCK_AFTER: TimeDelta = TimeDelta::minutes(1);
+
 /// Deadlines are checked at least this often, so that a change of the wall clock is noticed.
 pub(crate) const DEADLINE_CHECK: Duration = Duration::from_secs(30);
 

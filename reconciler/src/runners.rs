@@ -18,6 +18,7 @@ use model::decide::{EndJob, Loss};
 use model::limits::WORKER_LAST_WORDS;
 use model::{Clock, Entropy, Job, JobId, RunnerId, Timestamp, World};
 use state::{State, SubmitError};
+
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -28,7 +29,7 @@ use self::board::{Board, Now};
 pub use self::presence::Instance;
 pub(crate) use self::presence::Presence;
 pub use self::requests::RunnerSession;
-use crate::limits::AT_ONCE;
+use crate::limits::{AT_ONCE, SILENCE};
 use crate::supervise::lock;
 
 pub struct Runners {
@@ -71,6 +72,14 @@ impl Runners {
 
     pub fn is_connected(&self, runner: RunnerId) -> bool {
         self.presence().is_connected(runner, Instant::now())
+    }
+
+    /// True if the runner has left, or was silent for too long since the daemon runs.
+    pub(crate) fn is_lost(&self, runner: RunnerId) -> bool {
+        let now = Instant::now();
+        let presence = self.presence();
+        let is_over = now >= presence.lease_from(runner) + SILENCE;
+        !presence.is_connected(runner, now) && (is_over || presence.has_left(runner))
     }
 
     pub fn waiting_polls(&self) -> usize {

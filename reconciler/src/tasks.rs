@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::blobs::BlobSettings;
+use crate::conditions::keep_conditions;
 use crate::deadlines::due;
 use crate::expiry::remove_expired;
 use crate::git::{Calls, LAST_CALLS};
@@ -91,6 +92,7 @@ impl Reconciler {
         spawn(&mut tasks, "offers", &handle, hand_out);
         spawn(&mut tasks, "deadlines", &handle, keep_time);
         spawn(&mut tasks, "triggers", &handle, pull_triggers);
+        spawn(&mut tasks, "conditions", &handle, keep_conditions);
         spawn(&mut tasks, "expiry", &handle, remove_expired);
         spawn(&mut tasks, "sealing", &handle, reseal);
         spawn(&mut tasks, "retention", &handle, enforce_retention);

@@ -200,6 +200,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::Registration => "the registration token is void; make another one",
         RecordPlace::Token => "the token is void; make another one",
         RecordPlace::Session => "the browser is signed out; sign in again",
+        RecordPlace::Condition => "it opens again if it still holds",
         RecordPlace::Clock => {
             "expiry times that were set before a jump of the clock may be off by the jump"
         }

@@ -120,6 +120,8 @@ impl Encoding<'_> {
             Change::BlobUsage(usage) => self.record(&**usage),
             Change::Idempotency(request) => self.record(&**request),
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
+            Change::Condition(condition) => self.record(&**condition),
+            Change::ConditionClosed(condition) => self.delete(Layout::condition(condition.id)),
             Change::Clocks(Some(clocks)) => self.record(&**clocks),
             Change::Clocks(None) => self.delete(Layout::clock()),
             Change::RevisionRead(_) | Change::Recent(..) | Change::ClockFollowed(_) => {}

@@ -9,8 +9,8 @@ use std::str::FromStr;
 use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
-    BlobLinkId, BlobPath, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey,
-    SessionId, SourceName, Timestamp, TokenId, WorkflowId,
+    BlobLinkId, BlobPath, ConditionId, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId,
+    ScanKey, SessionId, SourceName, Timestamp, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};
@@ -125,6 +125,7 @@ keys! {
     /// The record of a blob, in folders of the same names.
     BlobRecord: blob_record(project: ProjectId, path: &BlobPath)
         "blob-records/{project}/{path}~.json" { path: blob_place(path.names()) };
+    Condition: condition(condition: ConditionId) "conditions/{condition}.json";
     Workflow: workflow(workflow: WorkflowId) "workflows/{workflow}/workflow.json";
     WorkflowSuspension: workflow_suspension(workflow: WorkflowId) "workflows/{workflow}/suspension.json";
     ScanSuspension: scan_suspension(workflow: WorkflowId, scan: &ScanName)

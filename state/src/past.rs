@@ -37,6 +37,11 @@ impl State {
         Ok(jobs.collect())
     }
 
+    /// The scans in whose histories damaged lines were found since the start.
+    pub fn damaged_histories(&self) -> Vec<ScanKey> {
+        self.reader().warned().histories()
+    }
+
     /// The newest lines of a scan's history, optionally before a place in it.
     pub async fn history(
         &self,
@@ -92,6 +97,7 @@ async fn page(
             }
         }
         if damaged > 0 {
+            reader.warned().note_history(head.key());
             page.damaged.push(DamagedLines {
                 file: read.key.to_string(),
                 lines: damaged,

@@ -153,6 +153,8 @@ impl Publication {
                 | Change::BlobLinkRemoved(_)
                 | Change::BlobUsage(_)
                 | Change::ClockFollowed(_)
+                | Change::Condition(_)
+                | Change::ConditionClosed(_)
                 | Change::Clocks(_) => {}
             }
         }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use model::condition::Condition;
 use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, BrowserSession, Change, Clocks, Digests, Idempotency, Job,
@@ -263,6 +264,12 @@ records! {
         id: it.scan,
         live: always,
         load: world(Change::Retention),
+    }
+    Condition(Condition): |it| {
+        place: Layout::condition(it.id),
+        id: it.id,
+        live: always,
+        load: world(Change::Condition),
     }
     Clock(Clocks): |_it| {
         place: Layout::clock(),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use model::ScanKey;
 use store::Key;
 
 use crate::limits::WARNED_FILES;
@@ -21,6 +22,8 @@ pub struct DamagedLines {
 pub(crate) struct Warned {
     logged: Arc<Mutex<HashSet<Key>>>,
     cut: Arc<Mutex<HashSet<Key>>>,
+    /// Scans with damaged lines in their history.
+    histories: Arc<Mutex<HashSet<ScanKey>>>,
 }
 
 impl Warned {
@@ -32,6 +35,24 @@ impl Warned {
     pub(crate) fn is_cut(&self, key: &Key) -> bool {
         let cut = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         cut.contains(key)
+    }
+
+    pub(crate) fn note_history(&self, scan: ScanKey) {
+        let mut histories = self
+            .histories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if histories.len() < WARNED_FILES {
+            histories.insert(scan);
+        }
+    }
+
+    pub(crate) fn histories(&self) -> Vec<ScanKey> {
+        let histories = self
+            .histories
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        histories.iter().cloned().collect()
     }
 
     /// Logs a damaged line at byte `at`, unless its file was already logged.

@@ -174,6 +174,14 @@ pub fn delete_artifact(job: Uuid, name: &str) -> String {
     format!("{}/delete", artifact(job, name))
 }
 
+pub fn acknowledge(condition: Uuid) -> String {
+    format!("/conditions/{condition}/acknowledge")
+}
+
+pub fn silence(condition: Uuid) -> String {
+    format!("/conditions/{condition}/silence")
+}
+
 pub fn runner(id: Uuid) -> String {
     format!("{RUNNERS}/{id}")
 }

@@ -35,7 +35,7 @@ pub use job_context::job_context;
 pub use job_log::{LogPage, job_log};
 pub use jobs::{JobFilter, Jobs, jobs};
 pub use login::{Login, SignInLink, login, sign_in_link};
-pub use overview::{Failing, Overview, Unfinished, overview};
+pub use overview::{Overview, Unfinished, overview};
 pub use revisions::{RevisionPage, revision, revisions};
 pub use runners::{RunnerPage, Runners, runner, runners};
 pub use scan::{ScanPage, scan};

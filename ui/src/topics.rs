@@ -11,6 +11,8 @@ pub const JOBS: &str = "job/*";
 pub const SCANS: &str = "scan/*";
 pub const SOURCES: &str = "source/*";
 pub const RUNNERS: &str = "runner/*";
+/// Any condition.
+pub const CONDITIONS: &str = "condition";
 
 pub fn job(id: Uuid) -> String {
     format!("job/{id}")

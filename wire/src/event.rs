@@ -74,6 +74,17 @@ pub struct SourceEvent {
     pub conditions: Vec<Condition>,
 }
 
+/// `event: condition`: a condition was opened, changed or closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionEvent {
+    pub id: Uuid,
+    pub code: String,
+    pub message: String,
+    pub since: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
+}
+
 /// `event: runner`: a runner was registered or removed, or has a new session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerEvent {

@@ -1,6 +1,7 @@
 //! Scans with their jobs and next slots.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use chrono::{DateTime, FixedOffset, Utc};
 use schemars::JsonSchema;
@@ -28,9 +29,43 @@ pub struct ScanStatus {
     pub unfinished: u64,
     /// Finished jobs that are still stored.
     pub finished: FinishedJobs,
+    /// What people expect of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expectations>,
+    /// What may be expected of it, from its newest successes. Only in the answer about one scan, and for readers of jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Expectations>,
     /// The newest job, unless it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_job: Option<JobLine>,
+}
+
+/// The expectations of a scan, as durations such as `26h`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Expectations {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_every: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_within: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<String>,
+}
+
+/// As a workflow file has them.
+impl fmt::Display for Expectations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("success_every", &self.success_every),
+            ("starts_within", &self.starts_within),
+            ("at_least", &self.at_least),
+            ("at_most", &self.at_most),
+        ];
+        let known = all.into_iter();
+        let known = known.filter_map(|(key, value)| Some(format!("{key}: {}", value.as_ref()?)));
+        write!(f, "{{ {} }}", known.collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// Finished jobs by their final state.

@@ -26,6 +26,8 @@ pub struct Workflow {
     scans: Vec<Scan>,
     index: HashMap<ScanName, usize>,
     groups: HashMap<ScanName, Arc<BTreeSet<ScanName>>>,
+    vars: BTreeSet<String>,
+    secrets: BTreeSet<String>,
 }
 
 impl Workflow {
@@ -50,14 +52,30 @@ impl Workflow {
             let names: Arc<BTreeSet<_>> = Arc::new(names.map(|scan| scan.name.clone()).collect());
             of_scan.extend(names.iter().map(|name| (name.clone(), names.clone())));
         }
+        let mut all = References::default();
+        for scan in &scans {
+            all.add(&scan.references());
+        }
         Self {
             name,
             description,
             env,
             groups: of_scan,
+            vars: all.vars,
+            secrets: all.secrets,
             scans,
             index,
         }
+    }
+
+    /// The vars that its expressions and templates name.
+    pub const fn vars(&self) -> &BTreeSet<String> {
+        &self.vars
+    }
+
+    /// The secrets that its expressions and templates name.
+    pub const fn secrets(&self) -> &BTreeSet<String> {
+        &self.secrets
     }
 
     /// The scans in file order.
@@ -102,6 +120,7 @@ pub struct Scan {
     pub pass_env: Vec<String>,
     /// The files of the repository that a job gets.
     pub checkout: Option<Checkout>,
+    pub expect: Expect,
     /// Its former name. The scan keeps the results that are stored under this name.
     pub renamed_from: Option<ScanName>,
 }
@@ -184,18 +203,20 @@ pub struct Triggers {
 impl Scan {
     /// The most bytes that its schedule and expression need in the record of active triggers.
     pub fn trigger_bytes(&self) -> usize {
-        self.on.bytes_for(&self.name)
+        let is_expected = self.expect.success_every.is_some();
+        self.on.bytes_for(&self.name, is_expected)
     }
 }
 
 impl Triggers {
     /// [`Scan::trigger_bytes`] for a scan with this name.
-    pub(crate) fn bytes_for(&self, name: &ScanName) -> usize {
+    pub(crate) fn bytes_for(&self, name: &ScanName, is_expected: bool) -> usize {
         // Names of members, times, brackets and indentation; each member has its own line.
         const SCAN: usize = 21;
         const CRON: usize = 133;
         const EXPR: usize = 97;
         const LOOK: usize = 38;
+        const EXPECTED: usize = 52;
         let cron = self.cron.as_ref().map_or(0, |cron| {
             CRON + json_bytes(cron.source()) + json_bytes(self.timezone.name())
         });
@@ -203,9 +224,10 @@ impl Triggers {
             let reads_news = !expr.references().news.is_empty();
             EXPR + json_bytes(expr.source()) + if reads_news { LOOK } else { 0 }
         });
-        match cron + expr {
+        let expected = if is_expected { EXPECTED } else { 0 };
+        match cron + expr + expected {
             0 => 0,
-            both => SCAN + json_bytes(name.as_str()) + both,
+            all => SCAN + json_bytes(name.as_str()) + all,
         }
     }
 
@@ -307,6 +329,19 @@ words! {
         #[default]
         Never = "never",
     }
+}
+
+/// What people expect of a scan. A violation ends nothing: it opens a condition, which closes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expect {
+    /// A job succeeds at least this often.
+    pub success_every: Option<TimeDelta>,
+    /// A runner takes each job this soon.
+    pub starts_within: Option<TimeDelta>,
+    /// A successful job runs at least this long.
+    pub at_least: Option<TimeDelta>,
+    /// A job runs at most this long.
+    pub at_most: Option<TimeDelta>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

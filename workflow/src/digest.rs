@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cron::Schedules;
-use crate::definition::{Artifact, Retry, Scan, Step, Triggers, UploadOn, Variable};
+use crate::definition::{Artifact, Expect, Retry, Scan, Step, Triggers, UploadOn, Variable};
 use crate::dispatch::{Dispatch, Input, InputValue};
 use crate::expression::Expression;
 use crate::hex::hex;
@@ -52,6 +52,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         overlap,
         pass_env,
         checkout,
+        expect,
         renamed_from,
     } = scan;
     let mut feed = Feed(Sha256::new());
@@ -81,6 +82,23 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         let mut paths = checkout.paths().to_vec();
         paths.sort();
         feed.texts("checkout", &paths);
+    }
+    let Expect {
+        success_every,
+        starts_within,
+        at_least,
+        at_most,
+    } = expect;
+    // The same for a scan without these keys.
+    for (name, value) in [
+        ("expect.success_every", success_every),
+        ("expect.starts_within", starts_within),
+        ("expect.at_least", at_least),
+        ("expect.at_most", at_most),
+    ] {
+        if value.is_some() {
+            feed.seconds(name, *value);
+        }
     }
     // The same for a scan without this key.
     if let Some(former) = renamed_from {

@@ -5,6 +5,7 @@ mod artifact;
 mod checkout;
 mod consistency;
 mod declared;
+mod expect;
 mod expressions;
 pub(crate) mod object;
 mod renames;

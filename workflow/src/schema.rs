@@ -84,6 +84,7 @@ pub fn json_schema() -> Value {
             "artifact": artifact(),
             "step": step(),
             "retry": retry(),
+            "expect": expect(),
         },
     })
 }
@@ -125,6 +126,7 @@ fn scan() -> Value {
                 ],
             },
             "retry": { "$ref": "#/$defs/retry" },
+            "expect": { "$ref": "#/$defs/expect" },
             "runs_on": {
                 "description": "Labels that a runner must have to take the job.",
                 "type": "array",
@@ -445,6 +447,22 @@ fn retry() -> Value {
                 ),
                 "$ref": "#/$defs/duration",
             },
+        },
+    })
+}
+
+fn expect() -> Value {
+    let duration =
+        |description: &str| json!({ "description": description, "$ref": "#/$defs/duration" });
+    json!({
+        "description": "What people expect of the scan. A violation ends nothing: it opens a condition, which closes by itself.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "success_every": duration("A job succeeds at least this often."),
+            "starts_within": duration("A runner takes each job this soon after it was due."),
+            "at_least": duration("A successful job runs at least this long."),
+            "at_most": duration("A job runs at most this long."),
         },
     })
 }

@@ -1,7 +1,8 @@
 //! Converts scans, their finished jobs and their slots.
 
+use chrono::TimeDelta;
 use model::{ActiveWorkflow, HistoryLine, Job, JobId, ScanKey, Seen, Totals, Upcoming};
-use workflow::Scan;
+use workflow::{Expect, Scan, format_duration};
 
 use crate::convert::{self, Convert};
 
@@ -24,7 +25,19 @@ pub(crate) fn status(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> 
         next_slot: seen.next_slot_of(&key),
         unfinished: unfinished.count() as u64 + u64::from(last_job.is_some()),
         finished: finished_jobs(finished),
+        expect: (scan.expect != Expect::default()).then(|| expectations(&scan.expect)),
+        proposed: None,
         last_job,
+    }
+}
+
+pub(crate) fn expectations(expect: &Expect) -> wire::Expectations {
+    let text = |time: Option<TimeDelta>| time.map(format_duration);
+    wire::Expectations {
+        success_every: text(expect.success_every),
+        starts_within: text(expect.starts_within),
+        at_least: text(expect.at_least),
+        at_most: text(expect.at_most),
     }
 }
 

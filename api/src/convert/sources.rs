@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Condition, Edit, EncodingCheck, KeyState, MaskingCheck, NamedBy, Seen, Source, StaleFile,
+    Edit, EncodingCheck, KeyState, MaskingCheck, NamedBy, Seen, Source, SourceCondition, StaleFile,
     StoredSecret, Timestamp, TipRecord, TipRef, Var, WorkflowStatus,
 };
 use reconciler::{Access, TokenSource};
@@ -170,7 +170,7 @@ pub(crate) fn recorded_tip(record: TipRecord) -> wire::Tip {
     }
 }
 
-pub(crate) fn condition(condition: &Condition) -> wire::Condition {
+pub(crate) fn condition(condition: &SourceCondition) -> wire::Condition {
     wire::Condition {
         kind: condition.kind.name().to_owned(),
         status: condition.status.name().to_owned(),

@@ -3,10 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use model::{Change, Job, JobId, JobState, ProjectId, Runner, RunnerId, Scope, Source, WorkflowId};
+use model::condition::Condition;
+use model::{
+    Change, Job, JobId, JobState, ProjectId, Rights, Runner, RunnerId, Scope, Source, WorkflowId,
+};
 use model::{Suspension, WorkflowRecord, WorkflowStatus};
 use serde::Serialize;
-use wire::{JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent};
+use wire::{
+    ConditionEvent, JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent,
+};
 
 use super::topics;
 use crate::convert;
@@ -19,6 +24,7 @@ pub(super) enum Kind {
     Suspension,
     Source,
     Runner,
+    Condition,
 }
 
 impl Kind {
@@ -30,16 +36,7 @@ impl Kind {
             Self::Suspension => "suspension",
             Self::Source => "source",
             Self::Runner => "runner",
-        }
-    }
-
-    /// What a listener must be allowed to read.
-    pub(super) const fn scope(self) -> Scope {
-        match self {
-            Self::Job | Self::Step => Scope::JobRead,
-            Self::Revision | Self::Suspension => Scope::WorkflowRead,
-            Self::Source => Scope::ProjectRead,
-            Self::Runner => Scope::RunnerRead,
+            Self::Condition => "condition",
         }
     }
 }
@@ -63,6 +60,7 @@ pub(super) enum About<'c> {
     Workflow(&'c WorkflowRecord),
     Suspension(&'c Suspension),
     Source(&'c Source),
+    Condition(&'c Condition, bool),
     Runner(&'c Runner),
     RunnerRemoved(RunnerId),
 }
@@ -107,6 +105,8 @@ fn event(change: &Change) -> Option<Event<'_>> {
             About::Source(source),
         )),
         Change::Runner(runner) => Some(of(Kind::Runner, None, About::Runner(runner))),
+        Change::Condition(condition) => Some(of_condition(condition, false)),
+        Change::ConditionClosed(condition) => Some(of_condition(condition, true)),
         Change::RunnerRemoved(id) => Some(of(Kind::Runner, None, About::RunnerRemoved(*id))),
         Change::Tip(_)
         | Change::Revision(..)
@@ -155,6 +155,11 @@ fn of<'c>(kind: Kind, project: Option<ProjectId>, about: About<'c>) -> Event<'c>
     }
 }
 
+fn of_condition(condition: &Condition, is_closed: bool) -> Event<'_> {
+    let about = About::Condition(condition, is_closed);
+    of(Kind::Condition, condition.project, about)
+}
+
 fn of_job<'c>(job: &'c Job, kind: Kind, about: About<'c>) -> Event<'c> {
     Event {
         workflow: Some(job.workflow.id),
@@ -164,6 +169,20 @@ fn of_job<'c>(job: &'c Job, kind: Kind, about: About<'c>) -> Event<'c> {
 }
 
 impl Event<'_> {
+    pub(super) fn is_seen_by(&self, rights: &Rights) -> bool {
+        let scope = match &self.about {
+            About::Job(..) | About::Steps(_) => Scope::JobRead,
+            About::Workflow(_) | About::Suspension(_) => Scope::WorkflowRead,
+            About::Source(_) => Scope::ProjectRead,
+            About::Runner(_) | About::RunnerRemoved(_) => Scope::RunnerRead,
+            About::Condition(condition, _) => return condition.is_seen_by(rights),
+        };
+        match self.project {
+            Some(project) => rights.may(scope, project),
+            None => rights.scopes.allow(scope),
+        }
+    }
+
     pub(super) fn text(&self) -> Bytes {
         let text = self.text.get_or_init(|| match &self.about {
             About::Job(job, removed) => self.write(&job_event(job, *removed)),
@@ -199,6 +218,13 @@ impl Event<'_> {
                     .iter()
                     .map(convert::sources::condition)
                     .collect(),
+            }),
+            About::Condition(condition, closed) => self.write(&ConditionEvent {
+                id: condition.id.uuid(),
+                code: condition.problem.code().to_owned(),
+                message: condition.problem.to_string(),
+                since: condition.since,
+                closed: *closed,
             }),
             About::Runner(runner) => self.write(&RunnerEvent {
                 id: runner.id.uuid(),

@@ -139,6 +139,7 @@ pub(super) fn of(about: &About<'_>) -> Vec<String> {
         About::Workflow(record) => vec![topics::workflow(record.id.uuid())],
         About::Suspension(suspension) => vec![topics::workflow(suspension.workflow.id.uuid())],
         About::Source(source) => vec![topics::source(source.name.as_str())],
+        About::Condition(..) => vec![topics::CONDITIONS.to_owned()],
         About::Runner(runner) => vec![topics::runner(runner.id.uuid())],
         About::RunnerRemoved(id) => vec![topics::runner(id.uuid())],
     }

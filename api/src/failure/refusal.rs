@@ -27,6 +27,8 @@ impl From<Refusal> for Failure {
             Refusal::NoSuchProject { .. } => Self::new(ErrorCode::ProjectNotFound, text),
             Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob ls` shows the blobs; `everscan blob sync` fetches a folder"),
+            Refusal::NoSuchCondition { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan condition list` shows the open conditions"),
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob links` shows the links"),
             Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)

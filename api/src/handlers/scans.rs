@@ -1,7 +1,9 @@
 //! `/v0/scans`, `/v0/schedule`, and the history of one scan below `/v0/workflows/{workflow}/scans/{scan}`.
 
 use model::retention::Position;
-use model::{ActiveWorkflow, Job, JobId, ScanKey, Scope, Seen, Upcoming, WorkflowStatus, upcoming};
+use model::{
+    ActiveWorkflow, Job, JobId, ScanKey, Scope, Seen, Upcoming, WorkflowStatus, propose, upcoming,
+};
 use wire::{Page, ScanStatus};
 use workflow::{Scan, ScanName};
 
@@ -11,6 +13,9 @@ use crate::failure::Failure;
 use crate::page::Window;
 use crate::request::Query;
 use crate::visible::{Shown, Visible};
+
+/// Finished jobs from which expectations are proposed.
+const PROPOSED_FROM: usize = 50;
 
 /// The status of a scan, and its newest job if that job's record is on disk.
 struct Found {
@@ -69,7 +74,15 @@ pub(crate) async fn show(
         .finished_jobs(&found.map(|scan| vec![scan.settled]))
         .await?;
     let last_job = last_job.into_iter().next().flatten();
-    Ok(found.with(last_job))
+    let mut status = found.with(last_job);
+    if user.rights().scopes.allow(Scope::JobRead) {
+        let past = user
+            .history(&super::why::key(user, workflow, name)?, None, PROPOSED_FROM)
+            .await?;
+        let proposed = propose(&past.lines);
+        status.proposed = proposed.as_ref().map(convert::scans::expectations);
+    }
+    Ok(status)
 }
 
 fn stands(seen: Seen<'_>, workflow: &ActiveWorkflow, scan: &Scan) -> Found {

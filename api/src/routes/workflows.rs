@@ -44,6 +44,13 @@ routes! {
     User Why GET "/v0/workflows/{workflow}/scans/{scan}/why", WorkflowRead; [AT, LIMIT], 0,
         answers::<wire::Why>("Explain why a scan ran or did not");
 
+    User ListConditions GET "/v0/conditions", WorkflowRead; [LIMIT, CURSOR], 0,
+        lists::<wire::OpenCondition>("List the open conditions: what needs a person");
+    User AcknowledgeCondition POST "/v0/conditions/{condition}/acknowledge", WorkflowWrite; [], SMALL_BODY,
+        may_take::<wire::Acknowledge, wire::OpenCondition>("Note that a person knows of a condition");
+    User SilenceCondition POST "/v0/conditions/{condition}/silence", WorkflowWrite; [], SMALL_BODY,
+        may_take::<wire::Silence, wire::OpenCondition>("Fold a condition away for a while");
+
     Page Workflows GET "/workflows", WorkflowRead; [CURSOR, WORKFLOW_STATE], 0;
     Page Workflow GET "/workflows/{workflow}", WorkflowRead; [FOCUS, LANES], 0;
     Page Revisions GET "/workflows/{workflow}/-/revisions", WorkflowRead; [CURSOR], 0;
@@ -51,6 +58,8 @@ routes! {
     Page Scan GET "/workflows/{workflow}/-/scans/{scan}", WorkflowRead; [CURSOR], 0;
     Page DispatchForm GET "/workflows/{workflow}/-/scans/{scan}/dispatch", Dispatch; [LIKE_JOB], 0;
 
+    Action AcknowledgeCondition POST "/conditions/{condition}/acknowledge", WorkflowWrite; [], SMALL_BODY;
+    Action SilenceCondition POST "/conditions/{condition}/silence", WorkflowWrite; [], SMALL_BODY;
     Action Dispatch POST "/workflows/{workflow}/-/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
     Action SuspendWorkflow POST "/workflows/{workflow}/-/suspend", WorkflowWrite; [], SMALL_BODY;
     Action ResumeWorkflow POST "/workflows/{workflow}/-/resume", WorkflowWrite; [], SMALL_BODY;

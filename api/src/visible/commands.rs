@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use model::decide::{
-    ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteSecret, DeleteVar,
-    NewRegistration, Once, Precondition, Resume, RevokeBlobLink, RevokeToken, SetVar, SignOut,
-    SignOutEverywhere, Suspend,
+    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteSecret,
+    DeleteVar, NewRegistration, Once, Precondition, Resume, RevokeBlobLink, RevokeToken, SetVar,
+    SignOut, SignOutEverywhere, Silence, Suspend,
 };
 use model::retention::RetentionPolicy;
 use model::{
@@ -26,6 +26,7 @@ use crate::failure::Failure;
 /// and [`Visible::end_secret`], which refuse a replaced secret.
 pub(crate) trait Submitted: Command {}
 
+impl Submitted for Acknowledge {}
 impl Submitted for ApproveRemoval {}
 impl Submitted for DeleteSecret {}
 impl Submitted for DeleteVar {}
@@ -36,6 +37,7 @@ impl Submitted for RevokeBlobLink {}
 impl Submitted for SetVar {}
 impl Submitted for SignOut {}
 impl Submitted for SignOutEverywhere {}
+impl Submitted for Silence {}
 impl Submitted for Suspend {}
 
 impl Visible {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::limits::ID_PART_DIGITS;
-use model::{Job, JobId, JobIdPart, NoJobIdPart, Reason, Scope, waiting};
+use model::{Job, JobId, JobIdPart, NoJobIdPart, Reason, Scope, World};
 use reconciler::ArtifactProgress;
 use state::{
     Download, JobFilter, JobPage, LogFilter, LogMatches, LogSearch, LogStream, ZipEntry, ZipProblem,
@@ -126,25 +126,12 @@ impl Visible {
 
     /// Why a scheduled job has not started.
     pub(crate) fn why_waiting(&self, job: &Job) -> Option<Reason> {
-        // Read this before locking the world, to avoid a deadlock with the code that assigns jobs.
-        let in_hand = self.jobs_in_hand();
-        let holding = |runner| in_hand.get(&runner);
-        let ahead = self.handle.now() - self.handle.steady();
-        self.state().read(|world| {
-            let is_connected = |runner| self.handle.runners().is_connected(runner);
-            let is_suspended = world.suspension(&job.scan_key()).is_some();
-            let time = self.handle.time(world);
-            let retry = job.waits_for_its_time(time);
-            let reason = match retry.filter(|_| !is_suspended) {
-                Some(retry) => retry.by_clock(ahead),
-                None => waiting(world, job, time, is_connected, holding)?,
-            };
-            Some(
-                world
-                    .seen_by(&self.rights_in(world))
-                    .reason_of_waiting(reason),
-            )
-        })
+        let reason = self.handle.why_waiting(job)?;
+        let seen = |world: &World| {
+            let rights = self.rights_in(world);
+            world.seen_by(&rights).reason_of_waiting(reason)
+        };
+        Some(self.state().read(seen))
     }
 
     pub(crate) fn artifact_progress(&self, job: &ShownJob) -> Option<ArtifactProgress> {

@@ -109,6 +109,7 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         ),
         ("sources/sources", "/v0/sources".to_owned()),
         ("sources/source", "/v0/sources/main".to_owned()),
+        ("conditions/conditions", "/v0/conditions".to_owned()),
         ("projects/projects", "/v0/projects".to_owned()),
         ("projects/project", "/v0/projects/main".to_owned()),
         ("projects/vars", "/v0/projects/main/vars".to_owned()),

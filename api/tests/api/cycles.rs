@@ -53,7 +53,8 @@ async fn jobs_name_even_old_causes_and_a_circle_is_reported() {
     // A circle is reported after more than a hundred laps.
     assert_eq!(why(&service, "b").await.get("circle"), None);
     assert_eq!(circles(&service).await, "0");
-    assert!(!browser.page("/").await.contains("laps of under a minute"));
+    let in_a_circle = "start each other in a circle";
+    assert!(!browser.page("/").await.contains(in_a_circle));
     for _ in 0..2 {
         jobs.push(next(&service, &runner).await);
     }
@@ -62,9 +63,15 @@ async fn jobs_name_even_old_causes_and_a_circle_is_reported() {
     let circle = json!({"scans": ["a", "b"], "laps": 101, "job": waiting});
     assert_eq!(told["circle"], circle, "{told}");
     assert_eq!(circles(&service).await, "1");
-    for page in ["/", "/workflows/main/ring/-/scans/b"] {
+    for (page, part) in [
+        ("/", in_a_circle),
+        (
+            "/workflows/main/ring/-/scans/b",
+            "101 laps of under a minute",
+        ),
+    ] {
         let page = browser.page(page).await;
-        assert!(page.contains("101 laps of under a minute"), "{page}");
+        assert!(page.contains(part), "{page}");
     }
     // The job waits for the pause, and shows its place in the circle.
     let shown = service.get(&format!("/v0/jobs/{waiting}")).await;

@@ -124,6 +124,11 @@ const KEYLESS: &[(UserRoute, &str)] = &[
     (UserRoute::SuspendScan, "what is suspended stays as it is"),
     (UserRoute::ResumeScan, "it is resumed once"),
     (UserRoute::CancelJob, "a job is cancelled once"),
+    (
+        UserRoute::AcknowledgeCondition,
+        "the newest note of a condition counts",
+    ),
+    (UserRoute::SilenceCondition, "the newest silence counts"),
     (UserRoute::CopyBlob, "a copy that is made again is the same"),
     (UserRoute::MoveBlob, "a blob is moved once"),
 ];
@@ -140,6 +145,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
         .expect(201);
     let blob = Call::new(Method::PUT, "/v0/blobs/a").bytes("x");
     service.admin(blob).await.expect(201);
+    let condition = service.condition("invalid_file").await;
     for route in ROUTES.iter().filter(|route| route.method == Method::POST) {
         let id = match route.access {
             Access::User(id, _) => Some(id),
@@ -153,7 +159,9 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
         let path = path
             .replace("{workflow}", "pipeline")
             .replace("{scan}", "large");
-        let path = path.replace("{job}", &job);
+        let path = path
+            .replace("{job}", &job)
+            .replace("{condition}", &condition);
         let body = match id {
             None => json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
             Some(UserRoute::CreateToken) => json!({"name": "two", "scopes": ["job:read"]}),

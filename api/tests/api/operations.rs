@@ -271,6 +271,15 @@ impl Tour {
                 .await;
             self.admin(Method::POST, &format!("{path}/resume")).await;
         }
+        self.admin(Method::GET, "/v0/conditions").await;
+        let condition = self.service.condition("invalid_file").await;
+        let path = format!("/v0/conditions/{condition}");
+        let note = json!({ "note": "it is being repaired" });
+        self.send(Method::POST, &format!("{path}/acknowledge"), &note)
+            .await;
+        let hour = json!({ "seconds": 3600 });
+        self.send(Method::POST, &format!("{path}/silence"), &hour)
+            .await;
         let waiting = self.service.dispatch("large").await;
         self.send(
             Method::POST,

@@ -45,8 +45,10 @@ impl World {
     async fn path(&self, route: &Route) -> String {
         let runners = self.service.get("/v0/runners").await.expect(200);
         let runner = runners["items"][0]["id"].as_str().unwrap().to_owned();
+        let condition = self.service.condition("invalid_file").await;
         let path = route
             .path
+            .replace("{condition}", &condition)
             .replace("{job}", &self.jobs[1])
             .replace("{artifact}", "out")
             .replace("{workflow}", "main/pipeline")

@@ -391,6 +391,14 @@ impl Service {
         text(&answer.expect(202)["job"]["id"])
     }
 
+    /// The id of the open condition with this code.
+    pub(crate) async fn condition(&self, code: &str) -> String {
+        let listed = self.get("/v0/conditions").await.expect(200);
+        let mut open = listed["items"].as_array().unwrap().iter();
+        let found = open.find(|open| open["code"] == code);
+        text(&found.unwrap_or_else(|| panic!("{code} is not open: {listed}"))["id"])
+    }
+
     pub(crate) async fn registration(&self) -> String {
         let answer = self.admin(Call::post("/v0/runner-registrations")).await;
         text(&answer.expect(201)["token"])

@@ -2,7 +2,9 @@
 
 use api::Front;
 use http::Method;
-use model::Scope;
+use model::condition::{Problem, Subject};
+use model::decide::Measure;
+use model::{JobId, Reason, Scope};
 use serde_json::json;
 
 use crate::browser::{Browser, sign_in};
@@ -323,37 +325,62 @@ async fn a_failure_needs_attention_after_its_retry_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_job_that_no_runner_can_take_needs_attention() {
+async fn the_overview_lists_what_the_daemon_measures() {
     let service = Service::start().await;
     let browser = Browser::admin(&service).await;
-    let job = service.dispatch("large").await;
+    let job: JobId = service.dispatch("large").await.parse().unwrap();
+    let scan = service
+        .handle
+        .state()
+        .read(|world| world.job(job).unwrap().scan_key());
+    let reason = Reason::NoRunner;
+    let measured = Measure {
+        subject: Subject::from(&scan),
+        problems: vec![Problem::Stuck { job, reason }, Problem::HistoryDamaged],
+    };
+    service.handle.state().submit(measured).await.unwrap();
     let page = browser.page("/").await;
     let (_, needs) = page.split_once("id=\"needs-title\"").unwrap();
     let (needs, _) = needs.split_once("</section>").unwrap();
-    for part in ["of main/pipeline", &job, ": no runner is registered"] {
+    for part in [
+        "of main/pipeline",
+        &job.to_string(),
+        "waits: no runner is registered",
+        "lines of its history cannot be read",
+    ] {
         assert!(needs.contains(part), "{part}: {needs}");
     }
 }
 
 #[tokio::test]
-async fn the_overview_shows_unreadable_histories() {
+async fn an_acknowledged_condition_is_folded_away_with_its_note() {
     let service = Service::start().await;
-    let job = service.dispatch("large").await;
-    let cancel = Call::post(format!("/v0/jobs/{job}/cancel"));
-    service.admin(cancel).await.expect(200);
-    service.handle.state().settled().await.unwrap();
     let browser = Browser::admin(&service).await;
-    let unreadable = "the history of <a";
-    let overview = browser.page("/").await;
-    assert!(!overview.contains(unreadable), "{overview}");
-
-    let workflows = std::fs::read_dir(service.root().join("workflows")).unwrap();
-    let mut pages = workflows.map(|it| it.unwrap().path().join("scans/large/history"));
-    let history = pages.find(|page| page.exists()).unwrap();
-    let page = std::fs::read_dir(history).unwrap().next().unwrap().unwrap();
-    let length = page.metadata().unwrap().len() as usize;
-    let garbage = "x".repeat(length - 1) + "\n";
-    std::fs::write(page.path(), garbage).unwrap();
-    let overview = browser.page("/").await;
-    assert!(overview.contains(unreadable), "{overview}");
+    let condition = service.condition("invalid_file").await;
+    let count = |page: &str| {
+        let (_, rest) = page.split_once("id=\"needs-title\"").unwrap();
+        let (_, side) = rest.split_once("<div class=\"side\">").unwrap();
+        side.split('<').next().unwrap().parse::<u32>().unwrap()
+    };
+    let before = count(&browser.page("/").await);
+    let path = format!("/conditions/{condition}/acknowledge");
+    assert_eq!(browser.done(&path, &[("note", "Monday")]).await, "/");
+    let page = browser.page("/").await;
+    assert_eq!(count(&page), before - 1);
+    assert!(page.contains("1 acknowledged or silenced"), "{page}");
+    assert!(page.contains(": Monday."), "{page}");
+    let path = format!("/conditions/{condition}/silence");
+    assert_eq!(browser.done(&path, &[("seconds", "3600")]).await, "/");
+    let listed = service.get("/v0/conditions").await.expect(200);
+    let open = listed["items"].as_array().unwrap();
+    let silenced = open
+        .iter()
+        .find(|it| it["id"] == condition.as_str())
+        .unwrap();
+    assert!(silenced["silenced_until"].is_string(), "{silenced}");
+    let (id, short) = (condition.as_str(), &condition[..8]);
+    for (path, status) in [(short, 200), (&id[..3], 404), ("ffffffff", 404)] {
+        let path = format!("/v0/conditions/{path}/acknowledge");
+        service.post(&path, &json!({})).await.expect(status);
+    }
 }

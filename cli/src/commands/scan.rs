@@ -3,6 +3,7 @@ mod jobs;
 mod ledger;
 mod list;
 mod next;
+mod show;
 mod target;
 mod why;
 
@@ -42,6 +43,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         flags: ResumeFlags,
     },
+    /// Show a scan: what starts it, what is expected of it, and what its past suggests
+    Show(show::Show),
     /// Keep a scan from starting jobs, until it is resumed
     ///
     /// Running jobs continue. Waiting jobs of its schedule and expression and waiting retries are cancelled, and dispatched jobs
@@ -74,6 +77,7 @@ impl Command {
                 scan,
                 flags,
             } => flags.run(&workflow, Some(&scan), session).await,
+            Self::Show(command) => command.run(session).await,
             Self::Suspend {
                 workflow,
                 scan,

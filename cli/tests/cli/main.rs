@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod blobs;
+mod conditions;
 mod everscan;
 mod failures;
 mod fixtures;

@@ -81,6 +81,8 @@ fn scans() -> Vec<ScanStatus> {
         next_slot: (position == 0).then(|| at(3600)),
         unfinished: 1 - position,
         finished: FinishedJobs::default(),
+        expect: None,
+        proposed: None,
         last_job: (position == 0).then(|| line.clone()),
         scan,
     };
@@ -100,6 +102,28 @@ fn scans_are_listed_with_their_triggers() {
     let output = run_at(&server.url, "scan list --workflow main/recon");
     assert_eq!(output.code, 0);
     assert_eq!(server.lines(), ["GET /v0/scans?workflow=main%2Frecon"]);
+}
+
+#[test]
+fn a_scan_with_its_expectations_and_a_proposal() {
+    let status = ScanStatus {
+        expect: Some(wire::Expectations {
+            success_every: Some("1d2h".to_owned()),
+            ..wire::Expectations::default()
+        }),
+        proposed: Some(wire::Expectations {
+            success_every: Some("1d1h".to_owned()),
+            at_most: Some("21m".to_owned()),
+            ..wire::Expectations::default()
+        }),
+        ..scans().remove(0)
+    };
+    check(
+        "scan-show",
+        "scan show main/recon subdomains",
+        "GET /v0/workflows/main%2Frecon/scans/subdomains",
+        Reply::json(&status),
+    );
 }
 
 #[test]

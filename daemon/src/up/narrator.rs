@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use chrono::Local;
 use model::{
-    Cause, Condition, Job, JobId, JobState, Outcome, Reason, Source, StaleFile, Status, Timestamp,
-    Trigger, WorkflowId, WorkflowStatus,
+    Cause, Job, JobId, JobState, Outcome, Reason, Source, SourceCondition, StaleFile, Status,
+    Timestamp, Trigger, WorkflowId, WorkflowStatus,
 };
 use reconciler::Handle;
 use state::JobFilter;
@@ -134,7 +134,7 @@ impl Narrator {
     }
 
     /// The message of a condition about the whole repository. Files have separate lines.
-    fn complaint(&self, condition: &Condition) -> Option<String> {
+    fn complaint(&self, condition: &SourceCondition) -> Option<String> {
         let has_workflows = self.workflows.values().any(Option::is_some);
         match &condition.reason {
             Reason::FilesInvalid { .. } | Reason::TipPartlyActive { .. } | Reason::NeverFetched => {

@@ -191,6 +191,8 @@ fn size(change: &Change) -> usize {
         | Change::BlobLink(_)
         | Change::BlobLinkRemoved(_)
         | Change::BlobUsage(_)
+        | Change::Condition(_)
+        | Change::ConditionClosed(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return 0,
     };

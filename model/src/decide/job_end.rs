@@ -8,7 +8,8 @@ use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::scan_head::{Failure, ScanHead, Success, digests_of};
+use crate::scan_head::{Failing, Failure, ScanHead, Succeeded, Success, digests_of};
+use crate::{JobId, Reason};
 
 /// A job that has ended, with its history line. The caller stores the scan's head.
 pub(super) struct Finished {
@@ -78,6 +79,8 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
             head.successes.insert(0, success);
             head.successes.truncate(2);
             head.failure = None;
+            head.failing = None;
+            head.succeeded = succeeded(job);
             if let Some(run) = job.state.run() {
                 head.process(run);
             }
@@ -102,5 +105,38 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
             }
         }
         EndState::Failed | EndState::Skipped => {}
+    }
+    if let Some(failed) = final_failure(head, job, state) {
+        let failures = head.failing.map_or(0, |failing| failing.failures) + 1;
+        head.failing = Some(Failing {
+            job: failed,
+            failures,
+        });
+    }
+}
+
+fn succeeded(job: &Job) -> Option<Succeeded> {
+    let (end, run) = (job.state.end()?, job.state.run()?);
+    Some(Succeeded {
+        job: job.id,
+        at: end.at,
+        took: u64::try_from((end.at - run.started_at).num_seconds()).unwrap_or_default(),
+    })
+}
+
+/// The job that a person should look into after the end of `job`: `job` itself if it failed or ran until its session
+/// ended, or the job of which it was the retry, if the retry was stopped.
+fn final_failure(head: &ScanHead, job: &Job, state: EndState) -> Option<JobId> {
+    let has_expired = matches!(job.reason(), Reason::SessionExpired);
+    match state {
+        EndState::Failed | EndState::Cancelled if state == EndState::Failed || has_expired => {
+            job.retried_by.is_none().then_some(job.id)
+        }
+        EndState::Cancelled | EndState::Skipped => {
+            let newest = head.successes.first().map(|success| success.job);
+            let retried = job.retry_of.map(|retry| retry.job);
+            retried.filter(|retried| Some(*retried) > newest)
+        }
+        EndState::Failed | EndState::Succeeded => None,
     }
 }

@@ -3,7 +3,7 @@ use workflow::InputError;
 
 use crate::idempotency::Made;
 use crate::life_cycle::IllegalTransition;
-use crate::{JobId, Reason, SuspendedPart, Timestamp};
+use crate::{ConditionId, JobId, Reason, SuspendedPart, Timestamp};
 
 /// Why a command was refused. A refused command changes nothing.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -154,6 +154,8 @@ pub enum Refusal {
     NoSuchSecret { project: String, name: String },
     #[error("there is no blob `{path}`")]
     NoSuchBlob { path: String },
+    #[error("condition {condition} is not open")]
+    NoSuchCondition { condition: ConditionId },
     #[error("there is no such link")]
     NoSuchBlobLink,
     #[error("there are {links} links to blobs, which is the limit")]

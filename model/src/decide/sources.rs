@@ -13,7 +13,8 @@ use crate::limits::{
 use crate::moment::Moment;
 use crate::plan::Standing;
 use crate::source::{
-    Condition, ConditionKind, FileVerdict, Removal, Source, StaleFile, Status, TipRecord, TipRef,
+    FileVerdict, Removal, Source, SourceCondition, SourceConditionKind, StaleFile, Status,
+    TipRecord, TipRef,
 };
 use crate::world::World;
 use crate::{ProjectId, Reason, SourceName, Timestamp};
@@ -51,8 +52,8 @@ impl Command for ConfigureSource {
                 applied_commit: None,
                 removal: None,
                 default_reference: None,
-                conditions: vec![Condition {
-                    kind: ConditionKind::Fetched,
+                conditions: vec![SourceCondition {
+                    kind: SourceConditionKind::Fetched,
                     status: Status::Unknown,
                     reason: Reason::NeverFetched,
                     changed_at: moment.now,
@@ -109,7 +110,12 @@ impl Command for RecordPoll {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let before = find(world, &self.name)?;
         let mut source = Source::clone(before);
-        source.set_condition(ConditionKind::Fetched, self.status, self.reason, moment.now);
+        source.set_condition(
+            SourceConditionKind::Fetched,
+            self.status,
+            self.reason,
+            moment.now,
+        );
         Ok(replace(Some(before), source))
     }
 }
@@ -139,12 +145,17 @@ impl Command for RecordApplyFailure {
             files: self.files,
         };
         source.set_condition(
-            ConditionKind::Fetched,
+            SourceConditionKind::Fetched,
             Status::True,
             Reason::Fetched,
             moment.now,
         );
-        source.set_condition(ConditionKind::Active, Status::False, reason, moment.now);
+        source.set_condition(
+            SourceConditionKind::Active,
+            Status::False,
+            reason,
+            moment.now,
+        );
         Ok(replace(Some(before), source))
     }
 }
@@ -234,13 +245,18 @@ impl Command for RecordTip {
             }),
         };
         source.set_condition(
-            ConditionKind::Fetched,
+            SourceConditionKind::Fetched,
             Status::True,
             Reason::Fetched,
             moment.now,
         );
-        source.set_condition(ConditionKind::Valid, valid, valid_reason, moment.now);
-        source.set_condition(ConditionKind::Active, running, running_reason, moment.now);
+        source.set_condition(SourceConditionKind::Valid, valid, valid_reason, moment.now);
+        source.set_condition(
+            SourceConditionKind::Active,
+            running,
+            running_reason,
+            moment.now,
+        );
         source.applied_commit = if is_applied {
             None
         } else {
@@ -347,7 +363,7 @@ impl Source {
     /// Sets a condition. Its time changes only with its status.
     fn set_condition(
         &mut self,
-        kind: ConditionKind,
+        kind: SourceConditionKind,
         status: Status,
         reason: Reason,
         now: Timestamp,
@@ -361,7 +377,7 @@ impl Source {
                 condition.status = status;
                 condition.reason = reason;
             }
-            None => self.conditions.push(Condition {
+            None => self.conditions.push(SourceCondition {
                 kind,
                 status,
                 reason,

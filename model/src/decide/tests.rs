@@ -4,6 +4,7 @@ mod blobs;
 mod claim;
 mod clock;
 mod complete;
+mod conditions;
 mod dispatch;
 mod end;
 mod once;

@@ -325,6 +325,8 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::BlobRemoved(..)
         | Change::BlobLinkRemoved(_)
         | Change::BlobUsage(_)
+        | Change::Condition(_)
+        | Change::ConditionClosed(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return None,
     })

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use workflow::Workflow;
+
 use super::World;
+use super::names::Name;
 use crate::job::{Job, JobSource, JobState, Trigger};
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::source::StaleFile;
-use crate::{Reason, RevisionId, SourceName, WorkflowId};
+use crate::{ProjectId, Reason, RevisionId, SourceName, WorkflowId};
 
 impl World {
     /// The revision that a job runs. A dispatched job keeps its revision, because its inputs were checked against it.
@@ -41,6 +44,18 @@ impl World {
             record: record.clone(),
             revision: revision.clone(),
         })
+    }
+
+    /// The newest definition of a workflow, if it is active and readable.
+    pub(super) fn active_definition(&self, id: WorkflowId) -> Option<Arc<Workflow>> {
+        let workflow = self.workflow(id)?;
+        let is_active = workflow.record.status == WorkflowStatus::Active;
+        is_active.then(|| workflow.revision.definition.clone())
+    }
+
+    /// The names that the active workflows of a project use, with the number of these workflows.
+    pub(crate) fn names_used(&self, project: ProjectId) -> impl Iterator<Item = (&Name, usize)> {
+        self.names.of(project)
     }
 
     /// The record of a workflow, even if its newest revision could not be read.

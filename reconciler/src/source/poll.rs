@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use model::decide::{Activate, RecordApplyFailure, RecordPoll, RecordTip};
 use model::plan::{DesiredTip, TipPlan, plan};
-use model::{ConditionKind, Reason, Removal, Status, error_chain};
+use model::{Reason, Removal, SourceConditionKind, Status, error_chain};
 use state::{State, SubmitError};
 use workflow::Diagnostic;
 
@@ -267,7 +267,7 @@ async fn apply(
 fn log_standing(state: &State, config: &SourceConfig) {
     let source = state.read(|world| world.source(&config.name).cloned());
     let conditions = source.iter().flat_map(|source| &source.conditions);
-    for condition in conditions.filter(|one| one.kind == ConditionKind::Active) {
+    for condition in conditions.filter(|one| one.kind == SourceConditionKind::Active) {
         let is_whole = matches!(
             condition.reason,
             Reason::TipActive | Reason::TipPartlyActive { .. }

@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use chrono::TimeDelta;
-use model::{Actor, Condition, ConditionKind, Reason, Source, Status, WorkflowId, WorkflowStatus};
+use model::{
+    Actor, Reason, Source, SourceCondition, SourceConditionKind, Status, WorkflowId, WorkflowStatus,
+};
 use tempfile::TempDir;
 use workflow::Code;
 
@@ -100,7 +102,7 @@ fn source(daemon: &TestDaemon) -> Arc<Source> {
     state.read(|world| world.source(&source_name()).cloned().unwrap())
 }
 
-fn condition(daemon: &TestDaemon, kind: ConditionKind) -> Condition {
+fn condition(daemon: &TestDaemon, kind: SourceConditionKind) -> SourceCondition {
     let source = source(daemon);
     let mut conditions = source.conditions.iter();
     conditions
@@ -128,9 +130,9 @@ async fn a_push_activates_workflows_and_only_changed_files_make_revisions() {
         first.to_string()
     );
     for (kind, reason) in [
-        (ConditionKind::Fetched, Reason::Fetched),
-        (ConditionKind::Valid, Reason::FilesValid),
-        (ConditionKind::Active, Reason::TipActive),
+        (SourceConditionKind::Fetched, Reason::Fetched),
+        (SourceConditionKind::Valid, Reason::FilesValid),
+        (SourceConditionKind::Active, Reason::TipActive),
     ] {
         let condition = condition(&daemon, kind);
         assert_eq!((condition.status, condition.reason), (Status::True, reason));
@@ -170,9 +172,9 @@ async fn a_settings_file_causes_a_warning_but_workflows_stay_active() {
         ("everscan.yaml", Code::NoEffect)
     );
     for kind in [
-        ConditionKind::Fetched,
-        ConditionKind::Valid,
-        ConditionKind::Active,
+        SourceConditionKind::Fetched,
+        SourceConditionKind::Valid,
+        SourceConditionKind::Active,
     ] {
         assert_eq!(condition(&daemon, kind).status, Status::True);
     }
@@ -212,7 +214,7 @@ async fn an_invalid_file_keeps_its_last_good_version_and_does_not_affect_others(
         (excerpt.first, &excerpt.lines[..]),
         (1, &["scans: 1".to_owned()][..])
     );
-    let valid = condition(&daemon, ConditionKind::Valid);
+    let valid = condition(&daemon, SourceConditionKind::Valid);
     assert_eq!(
         valid.reason,
         Reason::FilesInvalid {
@@ -242,7 +244,7 @@ async fn an_invalid_file_keeps_its_last_good_version_and_does_not_affect_others(
     assert_eq!(source(&daemon).stale_files, []);
     assert_eq!(runs(&daemon)["a"].1, 2);
     assert_eq!(
-        condition(&daemon, ConditionKind::Valid).status,
+        condition(&daemon, SourceConditionKind::Valid).status,
         Status::True
     );
     daemon.close().await;
@@ -322,7 +324,7 @@ async fn a_renamed_default_branch_is_recorded_without_a_push() {
 async fn an_empty_repository_is_healthy_and_waits_for_its_first_commit() {
     let scene = Scene::new();
     let daemon = scene.open_and_poll(5).await;
-    let fetched = condition(&daemon, ConditionKind::Fetched);
+    let fetched = condition(&daemon, SourceConditionKind::Fetched);
     assert_eq!(
         (fetched.status, fetched.reason),
         (Status::True, Reason::EmptyRepository)
@@ -381,7 +383,7 @@ async fn a_file_that_cannot_be_stored_is_reported_and_stored_later() {
     sync(&daemon).await;
     let small = BTreeMap::from([("small".to_owned(), run("active", 2, "workflows/small.yaml"))]);
     assert_eq!(runs(&daemon), small);
-    let active = condition(&daemon, ConditionKind::Active);
+    let active = condition(&daemon, SourceConditionKind::Active);
     assert_eq!(active.status, Status::False);
     let Reason::ApplyFailed { file, files: 1, .. } = &active.reason else {
         panic!("{:?}", active.reason);
@@ -392,7 +394,7 @@ async fn a_file_that_cannot_be_stored_is_reported_and_stored_later() {
     sync(&daemon).await;
     assert_eq!(runs(&daemon).len(), 2);
     assert_eq!(
-        condition(&daemon, ConditionKind::Active).status,
+        condition(&daemon, SourceConditionKind::Active).status,
         Status::True
     );
     daemon.close().await;

@@ -5,8 +5,7 @@ mod needs;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use wire::{
-    Circle, Health, HealthStatus, Job, JobLine, JobState, Project, Runner, ScanStatus, Scope, Slot,
-    Source,
+    Health, HealthStatus, Job, JobState, OpenCondition, Runner, ScanStatus, Scope, Slot, Source,
 };
 
 use self::needs::{is_bad, needs};
@@ -26,14 +25,10 @@ pub struct Overview<'a> {
     pub sources: &'a [Source],
     pub runners: &'a [Runner],
     pub scans: &'a [ScanStatus],
-    /// Scans that have failed since their last success and are not being retried.
-    pub failing: &'a [Failing<'a>],
-    /// Scans whose history cannot be read.
-    pub unreadable: &'a [&'a ScanStatus],
-    /// Scans that start each other in a circle, with the name of their workflow.
-    pub circles: &'a [(String, Circle)],
-    /// True if there are more sources, runners or scans than were read.
-    pub is_cut: bool,
+    /// What needs the reader, oldest first.
+    pub conditions: &'a [OpenCondition],
+    /// True if there are more conditions.
+    pub conditions_cut: bool,
     /// The newest running and the newest waiting jobs.
     pub unfinished: &'a [Job],
     /// The numbers of all unfinished jobs.
@@ -42,8 +37,6 @@ pub struct Overview<'a> {
     pub progress: Vec<Markup>,
     /// The next slots of all schedules.
     pub slots: &'a [Slot],
-    /// The projects with their missing vars and secrets.
-    pub projects: &'a [Project],
     /// The lanes of all workflows in the last day.
     pub lanes: Markup,
     /// If the lanes do not show all jobs: the number that they show.
@@ -59,18 +52,6 @@ pub struct Unfinished {
     pub oldest_wait: Option<DateTime<Utc>>,
 }
 
-/// A scan whose newest completed job failed and is not being retried.
-#[derive(Debug, Clone, Copy)]
-pub struct Failing<'a> {
-    pub scan: &'a ScanStatus,
-    /// The newest failure.
-    pub newest: &'a JobLine,
-    /// Failures since the last success.
-    pub failures: u64,
-    /// The end of the last success, if known.
-    pub succeeded_at: Option<DateTime<Utc>>,
-}
-
 pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
     let all = [
         topics::JOBS,
@@ -82,7 +63,7 @@ pub fn overview(visit: &Visit, page: &Overview<'_>) -> Markup {
         (heading("Overview", &html! {}, &html! {}))
         (region("strip", &all, &strip(visit, page)))
         @if is_new(visit, page) { (first_steps(visit, page)) }
-        (region("needs", &all, &needs(visit, page)))
+        (region("needs", &[topics::CONDITIONS, topics::JOBS], &needs(visit, page)))
         div.two {
             @if visit.may(Scope::JobRead) { (region("running", &[topics::JOBS], &running(visit, page))) }
             @if visit.may(Scope::WorkflowRead) { (region("next", &[topics::SCANS], &next(visit, page))) }

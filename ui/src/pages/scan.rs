@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use wire::{
-    JobLine, LedgerRecord, Page, Scan, ScanStatus, Scope, Slot, SuspendedPart, UnfinishedJob, Why,
+    JobLine, LedgerRecord, Page, ScanStatus, Scope, Slot, SuspendedPart, UnfinishedJob, Why,
 };
 
 use super::ledger::{evaluation, ledger};
@@ -64,7 +64,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
             (card("ledger", "What was decided", &html! { "newest first" }, &ledger(scan, &page.ledger.items)))
         }))
         (more(&path, &[], page.ledger.next_cursor.as_deref()))
-        (region("declares", &[&topic], &declares(scan, &name)))
+        (region("declares", &[&topic], &declares(page.status, &name)))
     };
     Shell::new(visit, &scan.name, Some(Menu::Workflows))
         .under([
@@ -248,7 +248,8 @@ fn schedule(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     }
 }
 
-fn declares(scan: &Scan, workflow: &str) -> Markup {
+fn declares(status: &ScanStatus, workflow: &str) -> Markup {
+    let scan = &status.scan;
     html! {
         (card("declares", "What it declares", &html! { (count(u64::from(scan.steps), "step", "steps")) }, &html! {
             dl.pairs {
@@ -270,6 +271,10 @@ fn declares(scan: &Scan, workflow: &str) -> Markup {
                         dt { "retry" }
                         dd { (count(u64::from(retry.attempts), "further job", "further jobs")) ", the first after " (retry.backoff) }
                     }
+                }
+                @if let Some(expect) = &status.expect { div { dt { "expect" } dd { code { (expect.to_string()) } } } }
+                @if let Some(proposed) = &status.proposed && status.proposed != status.expect {
+                    div { dt { "its past fits" } dd { code { "expect: " (proposed.to_string()) } } }
                 }
                 @if let Some(inputs) = &scan.inputs {
                     @for input in inputs {

@@ -4,8 +4,8 @@ use chrono::TimeDelta;
 use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
-    self, About, ArtifactEntries, Audit, Blobs, Disk, Failing, JobFilter, Jobs, Overview,
-    RevisionPage, RunnerPage, Runners, ScanPage, Tokens, Unfinished, Variables, WorkflowRow,
+    self, About, ArtifactEntries, Audit, Blobs, Disk, JobFilter, Jobs, Overview, RevisionPage,
+    RunnerPage, Runners, ScanPage, Tokens, Unfinished, Variables, WorkflowRow,
 };
 use ui::shell::Visit;
 use wire::*;
@@ -41,14 +41,6 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
         ..Refused::default()
     };
     let failed = scan_status(texts, Some(JobState::Failed));
-    let never = ScanStatus {
-        finished: FinishedJobs {
-            failed: 1,
-            ..FinishedJobs::default()
-        },
-        ..failed.clone()
-    };
-    let newest = job_line(texts, 8, JobState::Failed);
     let workflow = workflow(texts);
     let row = WorkflowRow {
         workflow: &workflow,
@@ -222,29 +214,8 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     sources: &[source(texts), unread_source(texts)],
                     runners: &[runner(texts, true), runner(texts, false)],
                     scans: &[failed.clone(), scan_status(texts, None)],
-                    circles: &[(texts.text("infra/net/recon"), circle(texts))],
-                    failing: &[
-                        Failing {
-                            scan: &failed,
-                            newest: &newest,
-                            failures: 3,
-                            succeeded_at: Some(ago(90_000)),
-                        },
-                        Failing {
-                            scan: &failed,
-                            newest: &newest,
-                            failures: 50,
-                            succeeded_at: None,
-                        },
-                        Failing {
-                            scan: &never,
-                            newest: &newest,
-                            failures: 1,
-                            succeeded_at: None,
-                        },
-                    ],
-                    unreadable: &[&never],
-                    is_cut: true,
+                    conditions: &conditions(texts),
+                    conditions_cut: true,
                     unfinished: &[&jobs[..1], &retries].concat(),
                     counts: Unfinished {
                         running: 1_201,
@@ -253,7 +224,6 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                     },
                     progress: vec![drawing()],
                     slots: &[slot(texts, -600)],
-                    projects: &[project(texts)],
                     lanes: drawing(),
                     lanes_cut: Some(200),
                 },

@@ -211,6 +211,8 @@ const PATHS: &[&str] = &[
     "workflows/*/-/scans/*",
     "workflows/*/-/scans/*/dispatch",
     "workflows/*/-/suspend",
+    "conditions/*/acknowledge",
+    "conditions/*/silence",
     "workflows/*/-/resume",
     "workflows/*/-/scans/*/suspend",
     "workflows/*/-/scans/*/resume",

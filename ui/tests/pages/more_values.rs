@@ -334,3 +334,81 @@ pub(crate) fn records(texts: Texts) -> Vec<LogRecord> {
         record(2, Some(0), Stream::Stderr, "refused"),
     ]
 }
+
+/// A condition of each subject.
+pub(crate) fn conditions(texts: Texts) -> Vec<OpenCondition> {
+    let job = id(8);
+    let one = |code: &str, message: &str| OpenCondition {
+        id: id(700),
+        code: code.to_owned(),
+        message: texts.text(message),
+        since: ago(90_000),
+        project: Some(texts.text("infra")),
+        workflow: None,
+        scan: None,
+        source: None,
+        runner: None,
+        token: None,
+        job: None,
+        acknowledged: None,
+        silenced_until: None,
+    };
+    let workflow = Some(workflow_ref(texts));
+    let named = |name: &str| ConditionSubject {
+        id: id(78),
+        name: texts.text(name),
+    };
+    let all = [
+        OpenCondition {
+            workflow: workflow.clone(),
+            scan: Some(texts.text("probe")),
+            job: Some(job),
+            ..one("failing", "failed 3 times since its last success")
+        },
+        OpenCondition {
+            workflow: workflow.clone(),
+            scan: Some(texts.text("probe")),
+            job: Some(job),
+            silenced_until: Some(now() + TimeDelta::hours(2)),
+            ..one("too_long", &format!("job {job} ran for longer than 30m"))
+        },
+        OpenCondition {
+            workflow,
+            acknowledged: Some(Acknowledgement {
+                by: texts.text("token ci"),
+                at: ago(60),
+                note: Some(texts.text("until Monday")),
+            }),
+            ..one("suspended", "suspended by token ci: too loud")
+        },
+        OpenCondition {
+            source: Some(texts.text("infra")),
+            ..one("invalid_file", "a.yaml is invalid: `steps` is missing")
+        },
+        one("missing_var", "the var LEVEL is used, but not set"),
+        OpenCondition {
+            project: None,
+            runner: Some(named("first")),
+            ..one("runner_lost", "not connected")
+        },
+        OpenCondition {
+            project: None,
+            token: Some(named("ci")),
+            ..one("token_expires", "the token expires at 2026-12-01T00:00:00Z")
+        },
+        OpenCondition {
+            project: None,
+            ..one(
+                "disk_low",
+                "the disk of the state is nearly full: no job starts",
+            )
+        },
+    ];
+    let numbered = (700..).zip(all);
+    numbered
+        .map(|(number, one)| OpenCondition {
+            id: id(number),
+            ..one
+        })
+        .collect()
+}

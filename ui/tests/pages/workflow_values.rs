@@ -172,6 +172,15 @@ pub(crate) fn scan_status(texts: Texts, state: Option<JobState>) -> ScanStatus {
             cancelled: 1,
             skipped: 0,
         },
+        expect: Some(Expectations {
+            success_every: Some("1d2h".to_owned()),
+            ..Expectations::default()
+        }),
+        proposed: Some(Expectations {
+            success_every: Some("1d1h".to_owned()),
+            at_most: Some("21m".to_owned()),
+            ..Expectations::default()
+        }),
         last_job: state.map(|state| job_line(texts, 8, state)),
     }
 }

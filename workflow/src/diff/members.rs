@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use super::{Change, Edit, Part, readers, steps};
 use crate::checkout::Checkout;
 use crate::cron::Schedules;
-use crate::definition::{Artifact, Retry, Scan, Triggers, Variable, Workflow};
+use crate::definition::{Artifact, Expect, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
 use crate::expression::Expression;
@@ -49,6 +49,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         overlap,
         pass_env,
         checkout,
+        expect,
         renamed_from,
     } = before;
     let mut found = triggers(on, &after.on);
@@ -71,6 +72,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         checkout.as_ref().map(Checkout::shown),
         after.checkout.as_ref().map(Checkout::shown),
     );
+    changes.compare("expect", expectations(*expect), expectations(after.expect));
     let former = |name: &Option<ScanName>| name.as_ref().map(ToString::to_string);
     changes.compare(
         RENAMED_FROM,
@@ -341,6 +343,28 @@ fn attempts(retry: Retry) -> String {
         "attempts: {attempts}, backoff: {}",
         format_duration(backoff)
     )
+}
+
+fn expectations(expect: Expect) -> Option<String> {
+    let Expect {
+        success_every,
+        starts_within,
+        at_least,
+        at_most,
+    } = expect;
+    let all = [
+        ("success_every", success_every),
+        ("starts_within", starts_within),
+        ("at_least", at_least),
+        ("at_most", at_most),
+    ];
+    let known = all
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, time(value)?)));
+    let texts: Vec<String> = known
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    list(&texts)
 }
 
 /// An empty list is the same as none.

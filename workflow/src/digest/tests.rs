@@ -67,6 +67,12 @@ fn whole() -> Value {
                     },
                 },
                 "steps": [{ "run": "echo" }],
+                "expect": {
+                    "success_every": "1d",
+                    "starts_within": "5m",
+                    "at_least": "10s",
+                    "at_most": "30m",
+                },
             },
         },
     })
@@ -202,6 +208,23 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
             json!(false),
         ),
         (&keys::STEP, at(build, "/steps/0/timeout"), json!("6m")),
+        (
+            &keys::SCAN,
+            at(build, "/expect"),
+            json!({ "success_every": "1d" }),
+        ),
+        (
+            &keys::EXPECT,
+            at(report, "/expect/success_every"),
+            json!("2d"),
+        ),
+        (
+            &keys::EXPECT,
+            at(report, "/expect/starts_within"),
+            json!("6m"),
+        ),
+        (&keys::EXPECT, at(report, "/expect/at_least"), json!("11s")),
+        (&keys::EXPECT, at(report, "/expect/at_most"), json!("31m")),
         (&keys::RETRY, at(build, "/retry/attempts"), json!(3)),
         (&keys::RETRY, at(build, "/retry/backoff"), json!("20s")),
         // Changes that do not belong to a key of these objects.
@@ -286,6 +309,7 @@ fn every_key_of_the_language_has_a_change_in_these_tests() {
         &keys::INPUT,
         &keys::ARTIFACT,
         &keys::STEP,
+        &keys::EXPECT,
         &keys::RETRY,
     ] {
         let tried: BTreeSet<&str> = changes()

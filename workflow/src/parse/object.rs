@@ -9,7 +9,7 @@ use crate::yaml::{Content, Entry, Node};
 /// The keys of each object of a workflow file, for the parser and the schema.
 pub(crate) mod keys {
     pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
-    pub(crate) const SCAN: [&str; 12] = [
+    pub(crate) const SCAN: [&str; 13] = [
         "on",
         "renamed_from",
         "artifacts",
@@ -22,6 +22,7 @@ pub(crate) mod keys {
         "overlap",
         "pass_env",
         "checkout",
+        "expect",
     ];
     pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
     pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
@@ -36,6 +37,7 @@ pub(crate) mod keys {
         "notify_on",
     ];
     pub(crate) const STEP: [&str; 6] = ["name", "run", "shell", "if", "allow_failure", "timeout"];
+    pub(crate) const EXPECT: [&str; 4] = ["success_every", "starts_within", "at_least", "at_most"];
     pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];
 }
 

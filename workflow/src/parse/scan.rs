@@ -115,6 +115,10 @@ impl Reader<'_> {
         let checkout = object
             .get("checkout")
             .and_then(|entry| self.checkout(entry));
+        let expect = object
+            .get("expect")
+            .and_then(|entry| self.expect(entry, timeout))
+            .unwrap_or_default();
         let renamed_from = object
             .get("renamed_from")
             .and_then(|entry| self.former_name(entry));
@@ -132,6 +136,7 @@ impl Reader<'_> {
             overlap,
             pass_env,
             checkout,
+            expect,
             renamed_from,
         })
     }

@@ -35,7 +35,9 @@ impl Reader<'_> {
             let (Some(on), Ok(name)) = (&triggers.read, ScanName::new(&*entry.key)) else {
                 continue;
             };
-            bytes += on.bytes_for(&name);
+            let is_expected = matches!(&entry.value.content, Content::Map(keys)
+                if keys.iter().any(|key| &*key.key == "expect"));
+            bytes += on.bytes_for(&name, is_expected);
             if bytes > TRIGGERS_BYTES {
                 let message = format!(
                     "up to scan `{name}` the schedules and expressions of `on` take {bytes} bytes; at most \

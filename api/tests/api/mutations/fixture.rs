@@ -25,6 +25,7 @@ pub(super) struct Fixture {
     cancelled: String,
     registration: String,
     link: String,
+    condition: String,
     /// The commit of the source's tip.
     tip: String,
     /// The cursor of the second page of a list, by the path of its route.
@@ -62,6 +63,7 @@ impl Fixture {
             cancelled: cancelled.id,
             registration: service.registration().await,
             link: text(&link.expect(201)["url_path"]),
+            condition: service.condition("invalid_file").await,
             tip: text(&source["tip"]["commit"]),
             cursors: BTreeMap::new(),
             service,
@@ -196,6 +198,14 @@ impl Fixture {
             post(
                 "/v0/workflows/pipeline/scans/build/dispatch",
                 json!({"inputs": {"target": "all", "fast": true}}),
+            ),
+            post(
+                &format!("/v0/conditions/{}/acknowledge", self.condition),
+                json!({"note": "it is being repaired"}),
+            ),
+            post(
+                &format!("/v0/conditions/{}/silence", self.condition),
+                json!({"seconds": 3600}),
             ),
             // These objects are not needed by other requests.
             post(

@@ -54,7 +54,7 @@ fn table(page: &Page<ScanStatus>) -> String {
 }
 
 /// The schedule, the scans whose successes start the scan, and `dispatch` if the scan declares it.
-fn starts_by(status: &ScanStatus) -> String {
+pub(super) fn starts_by(status: &ScanStatus) -> String {
     let scan = &status.scan;
     let starting: Vec<&str> = scan
         .reads

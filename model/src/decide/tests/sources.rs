@@ -8,8 +8,8 @@ use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
 use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{NIGHTLY, TestWorld, source};
 use crate::{
-    Change, ConditionKind, FileOutcome, FileVerdict, Reason, Removal, Source, StaleFile, Status,
-    WorkflowId,
+    Change, FileOutcome, FileVerdict, Reason, Removal, Source, SourceConditionKind, StaleFile,
+    Status, WorkflowId,
 };
 
 fn tip(commit: &str) -> RecordTip {
@@ -226,7 +226,7 @@ fn a_poll_with_the_same_outcome_changes_nothing() {
     test.pass(TimeDelta::minutes(1));
     test.run(poll(Status::False, failed("two"))).unwrap();
     let fetched = record(&test).conditions[0].clone();
-    assert_eq!(fetched.kind, ConditionKind::Fetched);
+    assert_eq!(fetched.kind, SourceConditionKind::Fetched);
     assert_eq!(fetched.reason, failed("two"));
     assert!(since < broke && fetched.changed_at == broke);
 }

@@ -196,7 +196,11 @@ fn a_refused_dispatch_reports_the_time_the_author_and_the_reason_of_the_suspensi
 fn repeated_suspensions_and_resumptions_change_nothing() {
     let mut scene = Scene::new(LOOP);
     assert!(scene.resume(None).is_empty(), "it is not suspended");
-    assert_eq!(scene.suspend(None).len(), 1);
+    assert_eq!(
+        scene.suspend(None).len(),
+        2,
+        "the suspension and its condition"
+    );
     scene.pass(10);
     assert!(scene.suspend(None).is_empty());
     let latest = |scene: &Scene| {
@@ -205,7 +209,7 @@ fn repeated_suspensions_and_resumptions_change_nothing() {
     };
     assert_eq!(latest(&scene).since, at("2026-11-21T10:30:00Z"));
     assert_eq!(latest(&scene).reason, "too loud");
-    assert_eq!(scene.resume(None).len(), 1);
+    assert_eq!(scene.resume(None).len(), 2);
     assert!(scene.resume(None).is_empty());
     let resumed = latest(&scene).resumed.unwrap();
     assert_eq!(

@@ -42,7 +42,7 @@ async fn removing_the_last_file_of_the_folder_retires_its_workflow() {
     scene.push(&[("readme", "no workflow")]);
     sync(&daemon).await;
     assert_eq!(runs(&daemon)["a"].0, "retired");
-    let active = condition(&daemon, ConditionKind::Active);
+    let active = condition(&daemon, SourceConditionKind::Active);
     let folder = "workflows".to_owned();
     assert_eq!(active.reason, Reason::FolderMissing { folder });
     daemon.close().await;
@@ -74,7 +74,7 @@ async fn removing_all_workflows_needs_an_approval() {
     let gone = scene.push(&[(c.0, &c.1)]);
     sync(&daemon).await;
     assert_eq!(states(), both);
-    let active = condition(&daemon, ConditionKind::Active);
+    let active = condition(&daemon, SourceConditionKind::Active);
     assert_eq!(
         (active.status, active.reason.code()),
         (Status::False, "removal_held")
@@ -99,7 +99,7 @@ async fn removing_all_workflows_needs_an_approval() {
     let source = source(&daemon);
     assert_eq!((source.removal, &source.applied_commit), (None, &None));
     assert_eq!(
-        condition(&daemon, ConditionKind::Active).status,
+        condition(&daemon, SourceConditionKind::Active).status,
         Status::True
     );
     daemon.close().await;
@@ -116,7 +116,7 @@ async fn a_linked_folder_or_a_missing_repository_retires_no_workflow() {
     ]);
     sync(&daemon).await;
     assert_eq!(runs(&daemon)["a"].0, "active");
-    let active = condition(&daemon, ConditionKind::Active);
+    let active = condition(&daemon, SourceConditionKind::Active);
     assert_eq!(
         active.reason.to_string(),
         "there is no folder `workflows` at the tip: `workflows` is a symbolic link to `moved`, and links are not \
@@ -128,7 +128,7 @@ async fn a_linked_folder_or_a_missing_repository_retires_no_workflow() {
     let away = path.with_extension("away");
     fs::rename(&path, &away).unwrap();
     sync(&daemon).await;
-    let fetched = condition(&daemon, ConditionKind::Fetched);
+    let fetched = condition(&daemon, SourceConditionKind::Fetched);
     assert!(matches!(fetched.reason, Reason::FetchFailed { .. }));
     assert_eq!(
         (fetched.status, fetched.changed_at),
@@ -137,7 +137,7 @@ async fn a_linked_folder_or_a_missing_repository_retires_no_workflow() {
     let checked = daemon.handle.sources().checked_at(&source_name());
     daemon.clock.set_forward(TimeDelta::seconds(100));
     sync(&daemon).await;
-    let fetched = condition(&daemon, ConditionKind::Fetched);
+    let fetched = condition(&daemon, SourceConditionKind::Fetched);
     assert_eq!(
         fetched.changed_at,
         at(100),
@@ -149,7 +149,7 @@ async fn a_linked_folder_or_a_missing_repository_retires_no_workflow() {
     fs::rename(&away, &path).unwrap();
     sync(&daemon).await;
     assert_eq!(
-        condition(&daemon, ConditionKind::Fetched).status,
+        condition(&daemon, SourceConditionKind::Fetched).status,
         Status::True
     );
     assert_eq!(

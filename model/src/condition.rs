@@ -1,0 +1,284 @@
+//! Conditions: what needs a person, from the moment when it begins until it is over.
+//!
+//! A condition is derived from records, or measured. It opens once and closes by itself once.
+//! [`crate::decide`] compares the conditions of a subject with the open ones after every decision.
+
+mod text;
+
+use serde::{Deserialize, Serialize};
+use workflow::ScanName;
+
+use crate::{
+    Actor, ConditionId, JobId, ProjectId, Reason, Rights, RunnerId, ScanKey, Scope, SourceName,
+    Timestamp, TokenId, WorkflowId,
+};
+
+/// An open condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    pub id: ConditionId,
+    /// Absent if it belongs to the instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
+    pub subject: Subject,
+    pub problem: Problem,
+    pub since: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Acknowledgement>,
+    /// It is folded away until this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silenced_until: Option<Timestamp>,
+}
+
+impl Condition {
+    /// True if the holder of these rights may see its subject, and the job that it names.
+    pub fn is_seen_by(&self, rights: &Rights) -> bool {
+        rights.scopes.allow(self.subject.scope())
+            && (self.problem.job().is_none() || rights.scopes.allow(Scope::JobRead))
+            && self.project.is_none_or(|project| rights.sees(project))
+    }
+}
+
+/// A person knows of the condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledgement {
+    pub by: Actor,
+    pub at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What a condition is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Subject {
+    Scan {
+        workflow: WorkflowId,
+        scan: ScanName,
+    },
+    Workflow {
+        workflow: WorkflowId,
+    },
+    Source {
+        source: SourceName,
+    },
+    /// The vars and secrets of a project.
+    Project {
+        project: ProjectId,
+    },
+    Runner {
+        runner: RunnerId,
+    },
+    Token {
+        token: TokenId,
+    },
+    Instance,
+}
+
+impl Subject {
+    /// What a reader of its conditions must be allowed to see.
+    pub const fn scope(&self) -> Scope {
+        match self {
+            Self::Scan { .. } | Self::Workflow { .. } => Scope::WorkflowRead,
+            Self::Source { .. } | Self::Project { .. } => Scope::ProjectRead,
+            Self::Runner { .. } => Scope::RunnerRead,
+            Self::Token { .. } | Self::Instance => Scope::Admin,
+        }
+    }
+}
+
+impl From<&ScanKey> for Subject {
+    fn from(scan: &ScanKey) -> Self {
+        Self::Scan {
+            workflow: scan.workflow,
+            scan: scan.scan.clone(),
+        }
+    }
+}
+
+/// What is wrong. Durations are in seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
+pub enum Problem {
+    /// The scan has failed since its newest success, after all retries.
+    Failing {
+        /// The newest failed job.
+        job: JobId,
+        failures: u64,
+        /// The end of the newest success.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        succeeded: Option<Timestamp>,
+    },
+    /// `expect.success_every` has passed without a success.
+    Overdue {
+        every: u64,
+        /// The newest success, or the begin of the expectation.
+        since: Timestamp,
+    },
+    /// No runner has taken the job within `expect.starts_within`.
+    Late {
+        job: JobId,
+        within: u64,
+    },
+    /// The newest success was shorter than `expect.at_least`.
+    TooShort {
+        job: JobId,
+        took: u64,
+        at_least: u64,
+    },
+    /// A job runs, or the newest success ran, longer than `expect.at_most`.
+    TooLong {
+        job: JobId,
+        at_most: u64,
+    },
+    /// Scans start each other without a pause of a minute.
+    Circle {
+        job: JobId,
+    },
+    /// A job waits, and no runner can take it.
+    Stuck {
+        job: JobId,
+        reason: Reason,
+    },
+    /// Lines of the scan's history cannot be read.
+    HistoryDamaged,
+    Suspended {
+        by: Actor,
+        /// The text of the person who suspended it.
+        text: String,
+    },
+    /// The repository of a source cannot be read, or its workflows cannot be activated.
+    SourceFailing {
+        reason: Reason,
+    },
+    /// A workflow file is invalid. Its last valid version stays active.
+    InvalidFile {
+        file: String,
+        message: String,
+    },
+    /// The newest tip removes many workflows and waits for an approval.
+    RemovalHeld {
+        commit: String,
+    },
+    MissingVar {
+        name: String,
+    },
+    MissingSecret {
+        name: String,
+    },
+    RunnerLost,
+    TokenExpires {
+        at: Timestamp,
+    },
+    CertificateExpires {
+        at: Timestamp,
+    },
+    DiskLow,
+    /// The newest backup is older than `backup_within`.
+    BackupOld {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        newest: Option<Timestamp>,
+    },
+}
+
+impl Problem {
+    /// The stable name of its kind.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::Failing { .. } => "failing",
+            Self::Overdue { .. } => "overdue",
+            Self::Late { .. } => "late",
+            Self::TooShort { .. } => "too_short",
+            Self::TooLong { .. } => "too_long",
+            Self::Circle { .. } => "circle",
+            Self::Stuck { .. } => "stuck",
+            Self::HistoryDamaged => "history_damaged",
+            Self::Suspended { .. } => "suspended",
+            Self::SourceFailing { .. } => "source_failing",
+            Self::InvalidFile { .. } => "invalid_file",
+            Self::RemovalHeld { .. } => "removal_held",
+            Self::MissingVar { .. } => "missing_var",
+            Self::MissingSecret { .. } => "missing_secret",
+            Self::RunnerLost => "runner_lost",
+            Self::TokenExpires { .. } => "token_expires",
+            Self::CertificateExpires { .. } => "certificate_expires",
+            Self::DiskLow => "disk_low",
+            Self::BackupOld { .. } => "backup_old",
+        }
+    }
+
+    /// The job that shows it.
+    pub const fn job(&self) -> Option<JobId> {
+        match self {
+            Self::Failing { job, .. }
+            | Self::Late { job, .. }
+            | Self::TooShort { job, .. }
+            | Self::TooLong { job, .. }
+            | Self::Circle { job }
+            | Self::Stuck { job, .. } => Some(*job),
+            Self::Overdue { .. }
+            | Self::HistoryDamaged
+            | Self::Suspended { .. }
+            | Self::SourceFailing { .. }
+            | Self::InvalidFile { .. }
+            | Self::RemovalHeld { .. }
+            | Self::MissingVar { .. }
+            | Self::MissingSecret { .. }
+            | Self::RunnerLost
+            | Self::TokenExpires { .. }
+            | Self::CertificateExpires { .. }
+            | Self::DiskLow
+            | Self::BackupOld { .. } => None,
+        }
+    }
+
+    /// Identifies it among the problems of a subject: one subject has several invalid files or missing names.
+    pub(crate) fn key(&self) -> (&'static str, &str) {
+        let detail = match self {
+            Self::InvalidFile { file, .. } => file,
+            Self::MissingVar { name } | Self::MissingSecret { name } => name,
+            Self::Failing { .. }
+            | Self::Overdue { .. }
+            | Self::Late { .. }
+            | Self::TooShort { .. }
+            | Self::TooLong { .. }
+            | Self::Circle { .. }
+            | Self::Stuck { .. }
+            | Self::HistoryDamaged
+            | Self::Suspended { .. }
+            | Self::SourceFailing { .. }
+            | Self::RemovalHeld { .. }
+            | Self::RunnerLost
+            | Self::TokenExpires { .. }
+            | Self::CertificateExpires { .. }
+            | Self::DiskLow
+            | Self::BackupOld { .. } => "",
+        };
+        (self.code(), detail)
+    }
+
+    /// True if it does not follow from records: the daemon measures it and reports it.
+    pub(crate) const fn is_measured(&self) -> bool {
+        match self {
+            Self::Stuck { .. }
+            | Self::HistoryDamaged
+            | Self::RunnerLost
+            | Self::CertificateExpires { .. }
+            | Self::DiskLow
+            | Self::BackupOld { .. } => true,
+            Self::Failing { .. }
+            | Self::Overdue { .. }
+            | Self::Late { .. }
+            | Self::TooShort { .. }
+            | Self::TooLong { .. }
+            | Self::Circle { .. }
+            | Self::Suspended { .. }
+            | Self::SourceFailing { .. }
+            | Self::InvalidFile { .. }
+            | Self::RemovalHeld { .. }
+            | Self::MissingVar { .. }
+            | Self::MissingSecret { .. }
+            | Self::TokenExpires { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Opens and closes conditions after a decision. Every decision passes here, so that no cause is forgotten.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::change::Change;
+use crate::condition::{Condition, Problem, Subject};
+use crate::derive::{After, Derived, derived, touched};
+use crate::limits::OBSERVED;
+use crate::moment::Moment;
+use crate::world::World;
+use crate::{ConditionId, Timestamp};
+
+/// The changes of conditions that follow from the changes of a decision.
+pub(super) fn observe(world: &World, changes: &[Change], moment: &Moment<'_>) -> Vec<Change> {
+    let mut subjects = BTreeSet::new();
+    for change in changes {
+        touched(world, change, &mut subjects);
+    }
+    let after = After::of(world, changes);
+    let mut found = Vec::new();
+    for subject in &subjects {
+        let changes = look(&after, world, subject, moment);
+        // What does not fit is due at once: see `World::expect`.
+        if found.len() + changes.len() > OBSERVED {
+            break;
+        }
+        found.extend(changes);
+    }
+    found
+}
+
+/// The changes of the conditions of a subject that follow from records.
+pub(super) fn look(
+    after: &After<'_>,
+    world: &World,
+    subject: &Subject,
+    moment: &Moment<'_>,
+) -> Vec<Change> {
+    let present = present(derived(after, subject), moment.now);
+    let derived: Vec<&Arc<Condition>> = world
+        .conditions_of(subject)
+        .filter(|open| !open.problem.is_measured())
+        .collect();
+    if present.is_empty() && derived.is_empty() {
+        return Vec::new();
+    }
+    settle(after, world, subject, &derived, present, moment)
+}
+
+fn present(derived: Vec<Derived>, now: Timestamp) -> Vec<Problem> {
+    derived
+        .into_iter()
+        .filter(|one| one.from.is_none_or(|from| from <= now))
+        .map(|one| one.problem)
+        .collect()
+}
+
+/// Compares the `open` conditions of a subject with the problems that it has now.
+pub(super) fn settle(
+    after: &After<'_>,
+    world: &World,
+    subject: &Subject,
+    open: &[&Arc<Condition>],
+    present: Vec<Problem>,
+    moment: &Moment<'_>,
+) -> Vec<Change> {
+    let (project, present) = match after.project_of(subject) {
+        Some(project) => (project, present),
+        None => (None, Vec::new()),
+    };
+    let mut changes: Vec<Change> = open
+        .iter()
+        .filter(|open| !present.iter().any(|one| one.key() == open.problem.key()))
+        .map(|open| Change::ConditionClosed(Arc::clone(open)))
+        .collect();
+    let mut room = world.room_for_conditions(project) + changes.len();
+    for problem in present {
+        let known = open.iter().find(|open| open.problem.key() == problem.key());
+        let condition = match known {
+            Some(known) if known.problem == problem => continue,
+            Some(known) => Condition {
+                problem,
+                ..Condition::clone(known)
+            },
+            None if room == 0 => continue,
+            None => {
+                room -= 1;
+                Condition {
+                    id: ConditionId::opened(
+                        moment.order,
+                        &format!("{subject:?} {:?}", problem.key()),
+                    ),
+                    project,
+                    subject: subject.clone(),
+                    problem,
+                    since: moment.now,
+                    acknowledged: None,
+                    silenced_until: None,
+                }
+            }
+        };
+        changes.push(Change::Condition(Arc::new(condition)));
+    }
+    changes
+}

@@ -1,0 +1,459 @@
+//! Derives the conditions of a subject from records.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use workflow::{Expect, ScanName};
+
+use crate::change::Change;
+use crate::condition::{Problem, Subject};
+use crate::job::{Job, JobState};
+use crate::limits::{JOBS_CONSIDERED, TOKEN_EXPIRES_SOON};
+use crate::project::{ProjectSecrets, ProjectVars};
+use crate::revision::{ActiveWorkflow, WorkflowStatus};
+use crate::scan_head::ScanHead;
+use crate::source::{Removal, Source, Status};
+use crate::suspension::Suspension;
+use crate::token::Token;
+use crate::world::World;
+use crate::world::names::Name;
+use crate::{JobId, ProjectId, Reason, ScanKey, SourceName, Timestamp, TokenId, WorkflowId};
+
+/// The world as it is after some changes of one decision.
+pub(crate) struct After<'a> {
+    world: &'a World,
+    changes: &'a [Change],
+}
+
+/// A condition that is open, or that begins later if nothing changes.
+pub(crate) struct Derived {
+    /// When it begins. None if it is open already.
+    pub(crate) from: Option<Timestamp>,
+    pub(crate) problem: Problem,
+}
+
+impl<'a> After<'a> {
+    pub(crate) const fn of(world: &'a World, changes: &'a [Change]) -> Self {
+        Self { world, changes }
+    }
+
+    /// What the last change that `record` accepts says.
+    fn last<T>(&self, record: impl FnMut(&'a Change) -> Option<T>) -> Option<T> {
+        self.changes.iter().rev().find_map(record)
+    }
+
+    fn head(&self, scan: &ScanKey) -> Option<&'a Arc<ScanHead>> {
+        let changed = self.last(|change| match change {
+            Change::Head(head) if head.key() == *scan => Some(head),
+            _ => None,
+        });
+        changed.or_else(|| self.world.head(scan))
+    }
+
+    /// The oldest and the newest unfinished jobs of a scan, in no order.
+    fn jobs(&self, scan: &ScanKey) -> Vec<&'a Arc<Job>> {
+        let changed: Vec<&Arc<Job>> = self.changes.iter().filter_map(Change::job).collect();
+        let is_same = |job: &&Arc<Job>| !changed.iter().any(|other| other.id == job.id);
+        let oldest = self.world.jobs_of(scan).take(JOBS_CONSIDERED);
+        let newest = self.world.jobs_of(scan).rev().take(JOBS_CONSIDERED);
+        let mut jobs: Vec<&Arc<Job>> = oldest.chain(newest).filter(is_same).collect();
+        let newest = |job: &JobId| changed.iter().rev().find(|other| other.id == *job);
+        let mut ids: Vec<JobId> = changed.iter().map(|job| job.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let of_scan = ids.iter().filter_map(newest).copied();
+        jobs.extend(of_scan.filter(|job| job.scan_key() == *scan && !job.state.is_terminal()));
+        jobs
+    }
+
+    /// The workflow, if it is active and its newest revision is readable.
+    fn workflow(&self, id: WorkflowId) -> Option<ActiveWorkflow> {
+        let changed = self.last(|change| change.workflow().filter(|record| record.id == id));
+        let record = changed.or_else(|| self.world.workflow_record(id))?;
+        let revision = self.last(|change| match change {
+            Change::Revision(revision, _) if revision.record.reference.id == record.revision.id => {
+                Some(revision)
+            }
+            _ => None,
+        });
+        let revision = revision.or_else(|| self.world.revision(record.revision.id))?;
+        let workflow = ActiveWorkflow {
+            record: record.clone(),
+            revision: revision.clone(),
+        };
+        (record.status == WorkflowStatus::Active).then_some(workflow)
+    }
+
+    fn suspension(&self, id: WorkflowId, scan: Option<&ScanName>) -> Option<&'a Suspension> {
+        let changed = self.last(|change| match change {
+            Change::Suspension(suspension)
+                if suspension.workflow.id == id && suspension.scan.as_ref() == scan =>
+            {
+                Some(suspension)
+            }
+            _ => None,
+        });
+        let latest = changed.or_else(|| self.world.latest_suspension(id, scan))?;
+        latest.is_in_force().then_some(&**latest)
+    }
+
+    fn source(&self, name: &SourceName) -> Option<&'a Source> {
+        let changed = self.last(|change| match change {
+            Change::Source(source) if source.name == *name => Some(source),
+            _ => None,
+        });
+        let source = changed.or_else(|| self.world.source(name))?;
+        source.configured.then_some(&**source)
+    }
+
+    fn token(&self, id: TokenId) -> Option<&'a Token> {
+        let changed = self.last(|change| match change {
+            Change::Token(token) if token.id == id => Some(Some(token)),
+            Change::TokenRemoved(removed) if *removed == id => Some(None),
+            _ => None,
+        });
+        changed
+            .unwrap_or_else(|| self.world.token(id))
+            .map(|token| &**token)
+    }
+
+    /// The names that the active workflows of a project use.
+    fn names(&self, project: ProjectId) -> BTreeSet<Name> {
+        let mut counts: BTreeMap<Name, i64> = self
+            .world
+            .names_used(project)
+            .map(|(name, count)| (name.clone(), count as i64))
+            .collect();
+        let records = self.changes.iter().filter_map(Change::workflow);
+        let changed: BTreeSet<WorkflowId> = records
+            .filter(|record| record.project == project)
+            .map(|record| record.id)
+            .collect();
+        for id in changed {
+            let before = Self::of(self.world, &[]).workflow(id);
+            for (workflow, by) in [(before, -1), (self.workflow(id), 1)] {
+                let names = workflow
+                    .iter()
+                    .flat_map(|it| Name::all(&it.revision.definition));
+                for name in names {
+                    *counts.entry(name).or_default() += by;
+                }
+            }
+        }
+        counts.retain(|_, count| *count > 0);
+        counts.into_keys().collect()
+    }
+
+    fn vars(&self, project: ProjectId) -> Option<&'a Arc<ProjectVars>> {
+        let changed = self.last(|change| match change {
+            Change::Vars(vars) if vars.project == project => Some(vars),
+            _ => None,
+        });
+        changed.or_else(|| self.world.vars(project))
+    }
+
+    fn secrets(&self, project: ProjectId) -> Option<&'a Arc<ProjectSecrets>> {
+        let changed = self.last(|change| match change {
+            Change::Secrets(secrets) if secrets.project == project => Some(secrets),
+            _ => None,
+        });
+        changed.or_else(|| self.world.secrets(project))
+    }
+
+    /// The project of a subject; none for the instance. `None` if the subject does not exist.
+    pub(crate) fn project_of(&self, subject: &Subject) -> Option<Option<ProjectId>> {
+        let of_workflow = |id: &WorkflowId| Some(self.world.workflow_record(*id)?.project);
+        match subject {
+            Subject::Scan { workflow, .. } | Subject::Workflow { workflow } => {
+                let known = of_workflow(workflow);
+                let new = || self.workflow(*workflow).map(|new| new.record.project);
+                known.or_else(new).map(Some)
+            }
+            Subject::Source { source } => Some(Some(ProjectId::of_source(source))),
+            Subject::Project { project } => Some(Some(*project)),
+            Subject::Runner { .. } | Subject::Token { .. } | Subject::Instance => Some(None),
+        }
+    }
+}
+
+/// The conditions of a subject that follow from records.
+pub(crate) fn derived(after: &After<'_>, subject: &Subject) -> Vec<Derived> {
+    match subject {
+        Subject::Scan { workflow, scan } => of_scan(after, &ScanKey::new(*workflow, scan)),
+        Subject::Workflow { workflow } => {
+            let is_active = after.workflow(*workflow).is_some();
+            let suspension = after.suspension(*workflow, None).filter(|_| is_active);
+            suspension.into_iter().map(suspended).collect()
+        }
+        Subject::Source { source } => after.source(source).map_or_else(Vec::new, of_source),
+        Subject::Token { token } => {
+            let ends = after.token(*token).and_then(|token| token.expires_at);
+            let expires = ends.map(|at| Derived {
+                from: Some(at - TOKEN_EXPIRES_SOON),
+                problem: Problem::TokenExpires { at },
+            });
+            expires.into_iter().collect()
+        }
+        Subject::Project { project } => missing(after, *project),
+        Subject::Runner { .. } | Subject::Instance => Vec::new(),
+    }
+}
+
+/// The vars and secrets that workflows use, but the project does not have.
+fn missing(after: &After<'_>, project: ProjectId) -> Vec<Derived> {
+    let (vars, secrets) = (after.vars(project), after.secrets(project));
+    let problem = |name| match name {
+        Name::Var(name) => {
+            let is_set = vars.is_some_and(|it| it.vars.contains_key(&name));
+            (!is_set).then_some(Problem::MissingVar { name })
+        }
+        Name::Secret(name) => {
+            let is_set = secrets.is_some_and(|it| it.secrets.contains_key(&name));
+            (!is_set).then_some(Problem::MissingSecret { name })
+        }
+    };
+    let names = after.names(project).into_iter();
+    names.filter_map(problem).map(now).collect()
+}
+
+/// The subjects of the scans of a workflow.
+pub(crate) fn scans_of(workflow: &ActiveWorkflow) -> Vec<Subject> {
+    let scans = workflow.revision.definition.scans();
+    scans
+        .map(|scan| Subject::from(&ScanKey::new(workflow.record.id, &scan.name)))
+        .collect()
+}
+
+const fn now(problem: Problem) -> Derived {
+    Derived {
+        from: None,
+        problem,
+    }
+}
+
+fn suspended(suspension: &Suspension) -> Derived {
+    now(Problem::Suspended {
+        by: suspension.by.clone(),
+        text: suspension.reason.clone(),
+    })
+}
+
+fn seconds(time: TimeDelta) -> u64 {
+    u64::try_from(time.num_seconds()).unwrap_or_default()
+}
+
+fn of_scan(after: &After<'_>, key: &ScanKey) -> Vec<Derived> {
+    let Some(workflow) = after.workflow(key.workflow) else {
+        return Vec::new();
+    };
+    let Some(scan) = workflow.scan(&key.scan) else {
+        return Vec::new();
+    };
+    let head = after.head(key);
+    let jobs = after.jobs(key);
+    let mut found = Vec::new();
+    let failing = head.and_then(|head| head.failing());
+    found.extend(failing.map(|failing| {
+        now(Problem::Failing {
+            job: failing.job,
+            failures: failing.failures,
+            succeeded: head.and_then(|head| head.succeeded_at()),
+        })
+    }));
+    if let Some(job) = jobs.iter().find(|job| job.hops.is_circle()) {
+        found.push(now(Problem::Circle { job: job.id }));
+    }
+    let suspension = after.suspension(key.workflow, Some(&key.scan));
+    found.extend(suspension.map(suspended));
+    let since = workflow.record.armed.get(&key.scan);
+    let since = since.and_then(|armed| armed.expected);
+    expected(&scan.expect, since, head, &jobs, &mut found);
+    found
+}
+
+/// The violated expectations, and when the others will be violated.
+fn expected(
+    expect: &Expect,
+    since: Option<Timestamp>,
+    head: Option<&Arc<ScanHead>>,
+    jobs: &[&Arc<Job>],
+    found: &mut Vec<Derived>,
+) {
+    let success = head.and_then(|head| head.succeeded.as_ref());
+    let ended = success.map(|success| success.at);
+    if let (Some(every), Some(since)) = (expect.success_every, ended.max(since)) {
+        found.push(Derived {
+            from: Some(since + every),
+            problem: Problem::Overdue {
+                every: seconds(every),
+                since,
+            },
+        });
+    }
+    if let Some(within) = expect.starts_within {
+        let waiting = jobs.iter().filter(|job| job.state == JobState::Scheduled);
+        let first = waiting.min_by_key(|job| due(job));
+        found.extend(first.map(|job| Derived {
+            from: Some(due(job) + within),
+            problem: Problem::Late {
+                job: job.id,
+                within: seconds(within),
+            },
+        }));
+    }
+    if let (Some(least), Some(success)) = (expect.at_least, success)
+        && success.took < seconds(least)
+    {
+        found.push(now(Problem::TooShort {
+            job: success.job,
+            took: success.took,
+            at_least: seconds(least),
+        }));
+    }
+    if let Some(most) = expect.at_most {
+        let at_most = seconds(most);
+        let running = jobs
+            .iter()
+            .filter_map(|job| Some((job.state.run()?.started_at, job.id)));
+        let long = success.filter(|success| success.took > at_most);
+        let too_long = |from, job| Derived {
+            from,
+            problem: Problem::TooLong { job, at_most },
+        };
+        match (long, running.min()) {
+            (Some(success), _) => found.push(too_long(None, success.job)),
+            (None, Some((started, job))) => found.push(too_long(Some(started + most), job)),
+            (None, None) => {}
+        }
+    }
+}
+
+/// When a waiting job should have started: its slot, its dispatch, or the end of the pause before a retry.
+fn due(job: &Job) -> Timestamp {
+    let slot = match job.reason {
+        Reason::SlotDue { slot, .. } => slot,
+        _ => job.created_at,
+    };
+    job.not_before.map_or(slot, |at| at.max(slot))
+}
+
+fn of_source(source: &Source) -> Vec<Derived> {
+    let failing = source
+        .conditions
+        .iter()
+        .find(|one| one.status == Status::False && !one.is_about_files());
+    let failing = failing.map(|one| Problem::SourceFailing {
+        reason: one.reason.clone(),
+    });
+    let held = match (source.removal, &source.tip) {
+        (Some(Removal::Held), Some(tip)) => Some(Problem::RemovalHeld {
+            commit: tip.commit.clone(),
+        }),
+        _ => None,
+    };
+    let invalid = source.stale_files.iter().map(|stale| Problem::InvalidFile {
+        file: stale.file.clone(),
+        message: stale
+            .diagnostics
+            .first()
+            .map(|first| first.message.clone())
+            .unwrap_or_default(),
+    });
+    failing
+        .into_iter()
+        .chain(held)
+        .chain(invalid)
+        .map(now)
+        .collect()
+}
+
+/// Collects the subjects whose conditions may follow from the change.
+pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Subject>) {
+    match change {
+        Change::Source(source) => {
+            subjects.insert(Subject::Source {
+                source: source.name.clone(),
+            });
+        }
+        Change::Workflow(record) => {
+            subjects.insert(Subject::Workflow {
+                workflow: record.id,
+            });
+            subjects.insert(Subject::Project {
+                project: record.project,
+            });
+            // A new revision may have other scans than the revision before.
+            let before = world.workflow(record.id);
+            subjects.extend(before.iter().flat_map(scans_of));
+        }
+        Change::Revision(revision, _) => {
+            let workflow = revision.record.workflow.id;
+            let scans = revision.definition.scans();
+            subjects.extend(scans.map(|scan| Subject::Scan {
+                workflow,
+                scan: scan.name.clone(),
+            }));
+        }
+        Change::Suspension(suspension) => {
+            let workflow = suspension.workflow.id;
+            subjects.insert(match suspension.scan.clone() {
+                Some(scan) => Subject::Scan { workflow, scan },
+                None => Subject::Workflow { workflow },
+            });
+        }
+        Change::Head(head) => {
+            subjects.insert(Subject::from(&head.key()));
+        }
+        Change::Job(job) => {
+            subjects.insert(Subject::from(&job.scan_key()));
+        }
+        Change::Vars(vars) => {
+            subjects.insert(Subject::Project {
+                project: vars.project,
+            });
+        }
+        Change::Secrets(secrets) => {
+            subjects.insert(Subject::Project {
+                project: secrets.project,
+            });
+        }
+        Change::Token(token) => {
+            subjects.insert(Subject::Token { token: token.id });
+        }
+        Change::TokenRemoved(token) => {
+            subjects.insert(Subject::Token { token: *token });
+        }
+        Change::Tip(_)
+        | Change::RevisionRead(_)
+        | Change::Digests(_)
+        | Change::Repeats(..)
+        | Change::History(_)
+        | Change::JobRemoved(_)
+        | Change::ArtifactRemoved(..)
+        | Change::Expiry(_)
+        | Change::ExpiryRemoved(_)
+        | Change::Retention(_)
+        | Change::HistoryPageRemoved(..)
+        | Change::Ledger(_)
+        | Change::LedgerPageRemoved(..)
+        | Change::Recent(..)
+        | Change::Runner(_)
+        | Change::RunnerRemoved(_)
+        | Change::Session(_)
+        | Change::SessionRemoved(_)
+        | Change::Registration(_)
+        | Change::RegistrationRemoved(_)
+        | Change::Idempotency(_)
+        | Change::IdempotencyRemoved(_)
+        | Change::Blob(_)
+        | Change::BlobRemoved(..)
+        | Change::BlobLink(_)
+        | Change::BlobLinkRemoved(_)
+        | Change::BlobUsage(_)
+        | Change::Condition(_)
+        | Change::ConditionClosed(_)
+        | Change::ClockFollowed(_)
+        | Change::Clocks(_) => {}
+    }
+}

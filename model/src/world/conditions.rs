@@ -1,0 +1,188 @@
+//! The open conditions, and when the next one begins.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::World;
+use crate::condition::{Condition, Subject};
+use crate::derive::{After, Derived, derived, scans_of};
+use crate::limits::OPEN_CONDITIONS;
+use crate::{ConditionId, ProjectId, Timestamp};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Conditions {
+    by_id: BTreeMap<ConditionId, Arc<Condition>>,
+    by_subject: HashMap<Subject, BTreeSet<ConditionId>>,
+    of_project: HashMap<Option<ProjectId>, usize>,
+    /// When the next condition of a subject begins, if nothing changes before.
+    next: HashMap<Subject, Timestamp>,
+    by_time: BTreeSet<(Timestamp, Subject)>,
+}
+
+impl Conditions {
+    fn put(&mut self, condition: &Arc<Condition>) {
+        let before = self.by_id.insert(condition.id, condition.clone());
+        if before.is_none() {
+            *self.of_project.entry(condition.project).or_default() += 1;
+        }
+        self.by_subject
+            .entry(condition.subject.clone())
+            .or_default()
+            .insert(condition.id);
+    }
+
+    fn remove(&mut self, condition: &Condition) {
+        if self.by_id.remove(&condition.id).is_none() {
+            return;
+        }
+        if let Some(count) = self.of_project.get_mut(&condition.project) {
+            *count = count.saturating_sub(1);
+        }
+        if let Some(ids) = self.by_subject.get_mut(&condition.subject) {
+            ids.remove(&condition.id);
+            if ids.is_empty() {
+                self.by_subject.remove(&condition.subject);
+            }
+        }
+    }
+
+    fn set_next(&mut self, subject: &Subject, next: Option<Timestamp>) {
+        let before = match next {
+            Some(next) => self.next.insert(subject.clone(), next),
+            None => self.next.remove(subject),
+        };
+        if before == next {
+            return;
+        }
+        if let Some(before) = before {
+            self.by_time.remove(&(before, subject.clone()));
+        }
+        if let Some(next) = next {
+            self.by_time.insert((next, subject.clone()));
+        }
+    }
+}
+
+impl World {
+    /// Every open condition, by id.
+    pub fn conditions(&self) -> impl ExactSizeIterator<Item = &Arc<Condition>> {
+        self.conditions.by_id.values()
+    }
+
+    pub fn condition(&self, id: ConditionId) -> Option<&Arc<Condition>> {
+        self.conditions.by_id.get(&id)
+    }
+
+    pub fn conditions_of(&self, subject: &Subject) -> impl Iterator<Item = &Arc<Condition>> {
+        let ids = self.conditions.by_subject.get(subject);
+        ids.into_iter()
+            .flatten()
+            .filter_map(|id| self.condition(*id))
+    }
+
+    /// How many more conditions may open in a project, or for the instance.
+    pub fn room_for_conditions(&self, project: Option<ProjectId>) -> usize {
+        let open = self.conditions.of_project.get(&project).copied();
+        OPEN_CONDITIONS.saturating_sub(open.unwrap_or_default())
+    }
+
+    /// The subjects with a condition that begins by `now`, earliest first.
+    pub fn conditions_due(&self, now: Timestamp) -> Vec<Subject> {
+        let due = self.conditions.by_time.iter();
+        due.take_while(|(at, _)| *at <= now)
+            .map(|(_, subject)| subject.clone())
+            .collect()
+    }
+
+    /// When the first condition after `now` begins.
+    pub fn next_condition(&self, now: Timestamp) -> Option<Timestamp> {
+        let mut times = self.conditions.by_time.iter().map(|(at, _)| *at);
+        times.find(|at| *at > now)
+    }
+
+    pub(super) fn open(&mut self, condition: &Arc<Condition>) {
+        let had_room = self.room_for_conditions(condition.project) > 0;
+        self.conditions.put(condition);
+        self.expect(&condition.subject);
+        if had_room && self.room_for_conditions(condition.project) == 0 {
+            self.expect_all(condition.project);
+        }
+    }
+
+    pub(super) fn close(&mut self, condition: &Condition) {
+        let was_full = self.room_for_conditions(condition.project) == 0;
+        self.conditions.remove(condition);
+        self.expect(&condition.subject);
+        if was_full {
+            self.expect_all(condition.project);
+        }
+    }
+
+    /// Updates when a subject must be looked at again: when its next condition begins, or at once if its open conditions
+    /// do not follow from the records, because a decision had no room for them or a state is older than a rule. A project
+    /// with too many open conditions waits for none.
+    pub(super) fn expect(&mut self, subject: &Subject) {
+        let next = self.next_look(subject);
+        self.conditions.set_next(subject, next);
+    }
+
+    fn next_look(&self, subject: &Subject) -> Option<Timestamp> {
+        let after = After::of(self, &[]);
+        let open: Vec<&Condition> = self
+            .conditions_of(subject)
+            .map(|open| &**open)
+            .filter(|open| !open.problem.is_measured())
+            .collect();
+        let Some(project) = after.project_of(subject) else {
+            return (!open.is_empty()).then_some(Timestamp::UNIX_EPOCH);
+        };
+        let derived = derived(&after, subject);
+        let holds = |open: &&&Condition| {
+            let mut derived = derived.iter();
+            derived.any(|one| {
+                one.problem.key() == open.problem.key()
+                    && one.from.is_none_or(|from| from <= open.since)
+            })
+        };
+        if open.iter().any(|open| !holds(&open)) {
+            return Some(Timestamp::UNIX_EPOCH);
+        }
+        let is_open = |one: &&Derived| {
+            let mut open = open.iter();
+            open.any(|open| open.problem.key() == one.problem.key())
+        };
+        let coming = derived.iter().filter(|one| !is_open(one));
+        let next = coming.map(|one| one.from.unwrap_or(Timestamp::UNIX_EPOCH));
+        next.min().filter(|_| self.room_for_conditions(project) > 0)
+    }
+
+    /// Updates all subjects of a project that has become full, or has room again.
+    fn expect_all(&mut self, project: Option<ProjectId>) {
+        let mut subjects: BTreeSet<Subject> = self.conditions.next.keys().cloned().collect();
+        let sources = self
+            .sources()
+            .filter(|source| Some(source.project) == project);
+        subjects.extend(sources.flat_map(|source| {
+            let source_name = source.name.clone();
+            [
+                Subject::Source {
+                    source: source_name,
+                },
+                Subject::Project {
+                    project: source.project,
+                },
+            ]
+        }));
+        let workflows = self.workflows();
+        let workflows = workflows.filter(|workflow| Some(workflow.record.project) == project);
+        for workflow in workflows {
+            subjects.insert(Subject::Workflow {
+                workflow: workflow.record.id,
+            });
+            subjects.extend(scans_of(&workflow));
+        }
+        for subject in &subjects {
+            self.expect(subject);
+        }
+    }
+}

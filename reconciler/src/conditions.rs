@@ -1,0 +1,130 @@
+//! Opens and closes the conditions that time or a measurement causes. All others are part of the commit that causes them.
+
+use std::collections::BTreeMap;
+
+use model::condition::{Problem, Subject};
+use model::decide::{Look, Measure};
+use model::{Reason, ScanKey};
+use state::{Room, State, SubmitError};
+use tokio::time::{Instant, sleep_until};
+
+use crate::handle::Handle;
+use crate::limits::{CONDITION_CHECK, CONDITION_REST, STUCK_AFTER};
+
+/// Looks at subjects when their time has come, and at runners, waiting jobs, histories and the disk every minute.
+pub(crate) async fn keep_conditions(handle: Handle) {
+    let state = handle.state();
+    let mut changes = state.changed();
+    let mut check_at = Instant::now();
+    loop {
+        let done = keep(&handle, &mut check_at).await;
+        let rest = match done {
+            Ok(()) => {
+                let now = handle.now();
+                let next = state.read(|world| world.next_condition(now));
+                let next = next.and_then(|at| (at - now).to_std().ok());
+                next.map_or(check_at, |next| check_at.min(Instant::now() + next))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "conditions cannot be recorded; this is retried");
+                Instant::now() + CONDITION_REST
+            }
+        };
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = sleep_until(rest) => {}
+        }
+    }
+}
+
+async fn keep(handle: &Handle, check_at: &mut Instant) -> Result<(), SubmitError> {
+    let state = handle.state();
+    let now = handle.now();
+    for subject in state.read(|world| world.conditions_due(now)) {
+        state.submit(Look { subject }).await?;
+    }
+    if *check_at <= Instant::now() {
+        for report in measured(handle) {
+            submit(state, report).await?;
+        }
+        *check_at = Instant::now() + CONDITION_CHECK;
+    }
+    Ok(())
+}
+
+async fn submit(state: &State, report: Measure) -> Result<(), SubmitError> {
+    if state.read(|world| report.is_news(world)) {
+        while state.submit(report.clone()).await? {}
+    }
+    Ok(())
+}
+
+/// What runners, waiting jobs, histories and the disk say now, and an empty report for what was wrong before.
+fn measured(handle: &Handle) -> Vec<Measure> {
+    let disk = match handle.state().room() {
+        Room::Enough => Vec::new(),
+        Room::Low | Room::Full => vec![Problem::DiskLow],
+    };
+    let mut found = BTreeMap::from([(Subject::Instance, disk)]);
+    let stuck = stuck(handle);
+    handle.state().read(|world| {
+        for open in world.conditions() {
+            let is_ours = matches!(
+                open.problem,
+                Problem::Stuck { .. } | Problem::RunnerLost | Problem::HistoryDamaged
+            );
+            if is_ours {
+                found.entry(open.subject.clone()).or_default();
+            }
+        }
+        for runner in world.runners() {
+            if handle.runners().is_lost(runner.id) {
+                let subject = Subject::Runner { runner: runner.id };
+                found.entry(subject).or_default().push(Problem::RunnerLost);
+            }
+        }
+    });
+    let damaged = handle.state().damaged_histories().into_iter();
+    let damaged = damaged.map(|scan| (scan, Problem::HistoryDamaged));
+    for (scan, problem) in stuck.into_iter().chain(damaged) {
+        found.entry(Subject::from(&scan)).or_default().push(problem);
+    }
+    let report = |(subject, problems)| Measure { subject, problems };
+    found.into_iter().map(report).collect()
+}
+
+/// The oldest waiting job of each scan that no runner can take, if it has waited for a minute.
+fn stuck(handle: &Handle) -> Vec<(ScanKey, Problem)> {
+    let before = handle.now() - STUCK_AFTER;
+    let oldest = handle.state().read(|world| {
+        let mut oldest = BTreeMap::new();
+        for job in world
+            .jobs()
+            .filter(|job| job.state.run().is_none() && job.created_at <= before)
+        {
+            oldest.entry(job.scan_key()).or_insert_with(|| job.clone());
+        }
+        oldest
+    });
+    let stuck = oldest.into_iter().filter_map(|(scan, job)| {
+        let reason = handle.why_waiting(&job)?;
+        let is_stuck = matches!(
+            reason,
+            Reason::NoRunner
+                | Reason::NoRunnerFits { .. }
+                | Reason::RunnersTooOld { .. }
+                | Reason::RunnersExclusive { .. }
+        );
+        is_stuck.then_some((
+            scan,
+            Problem::Stuck {
+                job: job.id,
+                reason,
+            },
+        ))
+    });
+    stuck.collect()
+}
+
+#[cfg(test)]
+mod tests;

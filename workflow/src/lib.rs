@@ -17,6 +17,7 @@ pub mod expression;
 mod hex;
 pub mod limits;
 mod names;
+pub mod notify;
 mod number;
 mod outputs;
 mod parse;

@@ -15,6 +15,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("state", &["model", "store"]),
     ("reconciler", &["state"]),
     ("client", &["wire"]),
+    ("outbound", &[]),
+    ("delivery", &["model", "outbound"]),
     ("listen", &[]),
     ("api", &["listen", "reconciler", "ui", "wire"]),
     ("runner", &["client", "workflow", "model"]),

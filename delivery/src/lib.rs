@@ -1,0 +1,263 @@
+//! Sends one message of a notification to one target. Who gets a message, when, and whether it is sent again is decided
+//! elsewhere; [`pace`] and [`backoff`] have the figures for it.
+//!
+//! Texts may come from anybody. Each target gets them within its limits and without a meaning of their own: no headers, no
+//! mentions. Outcomes name no secret and show no body of an answer.
+
+mod chat;
+mod command;
+mod mail;
+mod pace;
+mod text;
+mod webhook;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use model::SecretValue;
+use outbound::{Answer, Outbound};
+use uuid::Uuid;
+
+pub use pace::{backoff, pace};
+
+/// What somebody is told.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// The same for each attempt.
+    pub id: Uuid,
+    /// When it happened.
+    pub at: DateTime<Utc>,
+    pub level: Level,
+    pub title: String,
+    pub text: String,
+    pub link: Option<String>,
+    pub thread: Option<Thread>,
+    /// An earlier attempt was interrupted and may have arrived.
+    pub is_repeated: bool,
+    /// The facts, for programs.
+    pub event: serde_json::Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Problem,
+    Recovered,
+    Information,
+}
+
+/// Mails about one problem are one conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread {
+    /// Identifies the first mail of the conversation.
+    pub first: Uuid,
+    /// This message is the first mail.
+    pub is_first: bool,
+}
+
+/// Where a message goes, with its secrets.
+#[derive(Debug, Clone)]
+pub enum Target {
+    Email(Email),
+    Webhook {
+        url: String,
+        /// Two while they are rotated.
+        keys: Vec<SecretValue>,
+        ca: Option<String>,
+    },
+    Slack {
+        url: SecretValue,
+    },
+    Discord {
+        url: SecretValue,
+    },
+    Ntfy {
+        server: String,
+        topic: String,
+        token: Option<SecretValue>,
+        ca: Option<String>,
+    },
+    /// A program that the daemon's configuration names.
+    Command {
+        program: PathBuf,
+        args: Vec<String>,
+        timeout: Duration,
+    },
+}
+
+impl Target {
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Email(_) => Kind::Email,
+            Self::Webhook { .. } => Kind::Webhook,
+            Self::Slack { .. } => Kind::Slack,
+            Self::Discord { .. } => Kind::Discord,
+            Self::Ntfy { .. } => Kind::Ntfy,
+            Self::Command { .. } => Kind::Command,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Email,
+    Webhook,
+    Slack,
+    Discord,
+    Ntfy,
+    Command,
+}
+
+/// Mail by a server for submission.
+#[derive(Debug, Clone)]
+pub struct Email {
+    pub host: String,
+    pub port: u16,
+    pub security: Security,
+    pub from: String,
+    pub to: Vec<String>,
+    pub username: Option<String>,
+    pub password: Option<SecretValue>,
+    /// Certificates (PEM) that are trusted instead of the machine's.
+    pub ca: Option<String>,
+}
+
+/// How mail is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// Required: a server without STARTTLS gets nothing.
+    StartTls,
+    Tls,
+    /// Without a password, too: it is only sent over TLS.
+    None,
+}
+
+/// How an attempt ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Delivered {
+        /// The status, or the line of the mail server.
+        reply: String,
+    },
+    Retry {
+        reason: String,
+        /// What the server asked for, at most an hour.
+        after: Option<Duration>,
+    },
+    /// Another attempt is useless.
+    Refused { reason: String },
+    /// The target does not exist any more: the channel is to be disabled.
+    Gone { reason: String },
+}
+
+/// Makes one attempt.
+pub async fn send(
+    outbound: &Outbound,
+    target: &Target,
+    message: &Message,
+    now: DateTime<Utc>,
+) -> Outcome {
+    let (url, ca, post) = match target {
+        Target::Email(email) => return mail::send(outbound, email, message, now).await,
+        Target::Command {
+            program,
+            args,
+            timeout,
+        } => return command::run(program, args, *timeout, message).await,
+        Target::Webhook { url, keys, ca } => (url.as_str(), ca, webhook::post(keys, message, now)),
+        Target::Slack { url } => (url.reveal(), &None, chat::slack(message)),
+        Target::Discord { url } => (url.reveal(), &None, chat::discord(message)),
+        Target::Ntfy {
+            server,
+            topic,
+            token,
+            ca,
+        } => (
+            server.as_str(),
+            ca,
+            chat::ntfy(topic, token.as_ref(), message),
+        ),
+    };
+    let mut post = match post {
+        Ok(post) => post,
+        Err(reason) => return Outcome::refused(reason),
+    };
+    let json = HeaderValue::from_static("application/json");
+    post.headers.insert(CONTENT_TYPE, json);
+    match outbound
+        .post(url, post.headers, post.body, ca.as_deref(), now)
+        .await
+    {
+        Ok(answer) => answer.into(),
+        Err(error) => error.into(),
+    }
+}
+
+/// An HTTP request as its target wants it.
+#[derive(Debug)]
+struct Post {
+    headers: HeaderMap,
+    /// JSON.
+    body: String,
+}
+
+impl Outcome {
+    fn refused(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self::Refused { reason }
+    }
+
+    fn retry(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self::Retry {
+            reason,
+            after: None,
+        }
+    }
+}
+
+impl From<outbound::Error> for Outcome {
+    fn from(error: outbound::Error) -> Self {
+        if error.is_permanent() {
+            Self::refused(error.to_string())
+        } else {
+            Self::retry(error.to_string())
+        }
+    }
+}
+
+impl From<Answer> for Outcome {
+    fn from(
+        Answer {
+            status,
+            retry_after,
+        }: Answer,
+    ) -> Self {
+        let reason = status.to_string();
+        if status.is_success() {
+            Self::Delivered {
+                reply: status.as_str().to_owned(),
+            }
+        } else if status.is_redirection() {
+            Self::refused(format!("{reason}: redirects are not followed"))
+        } else if status == StatusCode::GONE {
+            Self::Gone { reason }
+        } else if status.is_client_error() && !REPEATABLE.contains(&status) {
+            Self::refused(reason)
+        } else {
+            Self::Retry {
+                reason,
+                after: retry_after,
+            }
+        }
+    }
+}
+
+/// Errors of a client that may be over at the next attempt.
+const REPEATABLE: [StatusCode; 3] = [
+    StatusCode::REQUEST_TIMEOUT,
+    StatusCode::TOO_EARLY,
+    StatusCode::TOO_MANY_REQUESTS,
+];

@@ -19,7 +19,7 @@ mod var;
 mod workflow;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -50,8 +50,11 @@ pub(crate) enum Command {
     /// Expressions: what they yield
     #[command(subcommand)]
     Expr(expr::Command),
-    /// Print the JSON Schema of workflow files, for editors
-    Schema,
+    /// Print the JSON Schema of workflow files or of everscan.yaml, for editors
+    Schema {
+        #[arg(value_enum, default_value = "workflow")]
+        file: SchemaOf,
+    },
     /// Runners: the machines that execute jobs
     #[command(subcommand)]
     Runner(runner::Command),
@@ -88,8 +91,11 @@ impl Command {
             Self::Validate(command) => command.run(session),
             Self::Cron(command) => command.run(session),
             Self::Expr(command) => command.run(session),
-            Self::Schema => {
-                session.show_json(&::workflow::json_schema())?;
+            Self::Schema { file } => {
+                session.show_json(&match file {
+                    SchemaOf::Workflow => ::workflow::json_schema(),
+                    SchemaOf::Repository => ::workflow::notify::project_schema(),
+                })?;
                 Ok(Exit::Succeeded)
             }
             Self::Runner(command) => command.run(session).await,
@@ -102,6 +108,13 @@ impl Command {
             Self::Audit(command) => command.run(session).await,
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum SchemaOf {
+    Workflow,
+    #[value(name = "everscan.yaml")]
+    Repository,
 }
 
 /// The page of a list to show.

@@ -46,21 +46,19 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<BTreeMap<PathBuf, Kind>, Error> 
         below(folder, &mut found)?;
     }
     // After the folders, so that a directly named file counts as such even if a folder contains it.
-    for path in named {
-        if path.file_name() == Some(OsStr::new(SETTINGS_FILE)) {
-            return Err(Error::Usage {
-                what: format!("{} is no workflow", path.display()),
-                hint: "that file is about its repository; name the files of workflows",
-            });
-        }
+    for path in named.into_iter().filter(|path| !is_settings(path)) {
         add_named(path, &mut found);
     }
     Ok(found.into_values().collect())
 }
 
-/// The settings files of repositories: in the folders among `paths`, and at the top of the Git repositories around
-/// `paths`.
-pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
+pub(crate) fn is_settings(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new(SETTINGS_FILE))
+}
+
+/// The settings files of repositories: those among `paths`, in the folders among them, and at the top of the Git repositories
+/// around them.
+pub(crate) fn settings(paths: &[PathBuf]) -> Vec<(PathBuf, Kind)> {
     let mut found: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
     let here = Path::new(".").canonicalize().ok();
     for path in paths.iter().filter(|path| !is_stdin(path)) {
@@ -73,7 +71,7 @@ pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
             continue;
         };
         let top = place.ancestors().find(|top| top.join(GIT_FOLDER).exists());
-        if path.is_dir() {
+        if path.is_dir() || is_settings(path) {
             found.entry(place.clone()).or_insert(folder.to_owned());
         }
         if let Some(top) = top {
@@ -82,10 +80,11 @@ pub(crate) fn settings(paths: &[PathBuf]) -> Vec<PathBuf> {
             found.entry(top.to_owned()).or_insert(shown);
         }
     }
+    let found = found.into_values().map(|shown| shown.join(SETTINGS_FILE));
+    let kind = |file: &Path| Some(Kind::of(file.symlink_metadata().ok()?.file_type()));
     found
-        .into_iter()
-        .filter(|(place, _)| place.join(SETTINGS_FILE).is_file())
-        .map(|(_, shown)| shown.join(SETTINGS_FILE))
+        .filter_map(|file| Some((kind(&file)?, file)))
+        .map(|(kind, file)| (file, kind))
         .collect()
 }
 

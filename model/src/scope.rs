@@ -48,6 +48,10 @@ scopes! {
     BlobWrite = "blob:write",
     /// Set and delete secrets. Nobody can read their values.
     SecretWrite = "secret:write",
+    /// See channels and rules of notifications, and what was sent.
+    NotifyRead = "notify:read",
+    /// Change channels and rules of notifications, and send again.
+    NotifyWrite = "notify:write",
     /// See runners.
     RunnerRead = "runner:read",
     /// Register and remove runners.
@@ -75,6 +79,8 @@ impl Scope {
             | Self::BlobRead
             | Self::BlobWrite
             | Self::SecretWrite
+            | Self::NotifyRead
+            | Self::NotifyWrite
             | Self::RunnerRead
             | Self::TokenWrite => false,
         }

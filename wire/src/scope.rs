@@ -13,6 +13,8 @@ names! {
         BlobRead = "blob:read",
         BlobWrite = "blob:write",
         SecretWrite = "secret:write",
+        NotifyRead = "notify:read",
+        NotifyWrite = "notify:write",
         RunnerRead = "runner:read",
         RunnerWrite = "runner:write",
         TokenWrite = "token:write",

@@ -18,7 +18,7 @@ use crate::outputs::Outputs;
 pub(crate) const SUCCEEDED: &str = "succeeded";
 
 /// The values behind an expression's names.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// The job: `id` and `name`. Absent for `on.expr`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,6 +15,7 @@ use std::ops::Range;
 use thiserror::Error;
 
 use field::{Bits, Field};
+pub(crate) use next::first_instant;
 pub use schedules::Schedules;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

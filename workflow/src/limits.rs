@@ -188,3 +188,21 @@ pub const RENAME_CANDIDATES: usize = 8;
 /// Scans of one file that may name their former name. The commit of an activation writes up to three records for each, and
 /// has room for 100 and for 1 MiB, in which digests take most.
 pub const RENAMES: usize = 10;
+
+/// Rules of notifications of one project, in its file and in the API each. Every event asks each of them.
+pub const RULES: usize = 200;
+
+/// Patterns of workflows or scans of one rule.
+pub const RULE_PATTERNS: usize = 50;
+
+/// Bytes of the template of a rule.
+pub const RULE_TEMPLATE_BYTES: usize = 8 * 1024;
+
+/// The longest `group` of a rule: a message that waits longer is no alert.
+pub const RULE_GROUP: TimeDelta = TimeDelta::hours(1);
+
+/// The shortest `repeat` of a rule.
+pub const RULE_REPEAT: TimeDelta = TimeDelta::minutes(5);
+
+/// The most failures in a row that a rule may wait for.
+pub const RULE_AFTER: u8 = 100;

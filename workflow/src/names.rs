@@ -41,7 +41,7 @@ pub struct ScanName(String);
 /// Why a text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct NameError(String);
+pub struct NameError(pub(crate) String);
 
 impl ScanName {
     /// Takes a scan name.
@@ -139,6 +139,13 @@ pub fn check_artifact_name(name: &str) -> Result<(), NameError> {
         return Err(NameError(format!("`{name}` cannot be {WHAT}")));
     }
     Ok(())
+}
+
+/// Checks the name of a channel or of a rule of notifications.
+pub(crate) fn check_notify_name(name: &str) -> Result<(), NameError> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let allowed = "ASCII letters, digits, `-` and `_`";
+    check("a name", name, VARIABLE_NAME_BYTES, allowed, is_allowed)
 }
 
 /// A word that does not start with a digit.

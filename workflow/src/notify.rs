@@ -3,10 +3,19 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::names::NameError;
+use crate::cron::first_instant;
+use crate::duration::parse_duration;
+use crate::expression::{Sandbox, Site};
+use crate::names::{NameError, check_notify_name};
+use crate::path_pattern::PathPattern;
+use crate::template::Template;
+use crate::timezone::parse_timezone;
+
+pub use crate::parse::{parse_project, parse_rule};
+pub use crate::schema::project_schema;
 
 macro_rules! events {
     ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
@@ -59,6 +68,41 @@ events! {
     NewLines = "new_lines",
 }
 
+impl EventName {
+    /// Whether it is about the instance: its rules are for administrators.
+    pub const fn is_of_instance(self) -> bool {
+        matches!(
+            self,
+            Self::RunnerLost
+                | Self::TokenExpires
+                | Self::CertificateExpires
+                | Self::DiskLow
+                | Self::BackupOld
+        )
+    }
+}
+
+/// What a rule without `events` asks for, and a channel without rules gets. A project has no event of the instance.
+pub const DEFAULT_EVENTS: [EventName; 11] = [
+    EventName::Failing,
+    EventName::Overdue,
+    EventName::Late,
+    EventName::TooShort,
+    EventName::TooLong,
+    EventName::Artifact,
+    EventName::RunnerLost,
+    EventName::TokenExpires,
+    EventName::CertificateExpires,
+    EventName::DiskLow,
+    EventName::BackupOld,
+];
+
+/// The members of `event` in a template. All are texts; a member that an event does not have is empty.
+pub const EVENT_MEMBERS: [&str; 15] = [
+    "artifact", "at", "id", "job", "lines", "link", "name", "project", "runner", "scan", "since",
+    "state", "text", "title", "workflow",
+];
+
 /// The name of a channel or of a rule: letters, digits, `-` and `_`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -70,7 +114,9 @@ impl NotifyName {
     /// # Errors
     /// Says which rule the text breaks.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
-        Ok(Self(name.into()))
+        let name = name.into();
+        check_notify_name(&name)?;
+        Ok(Self(name))
     }
 
     pub fn as_str(&self) -> &str {
@@ -98,6 +144,38 @@ impl From<NotifyName> for String {
     }
 }
 
+/// A pattern of names, as in the path of an artifact: `*` stays within one folder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern {
+    text: String,
+    pattern: PathPattern,
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = NameError;
+
+    fn try_from(text: String) -> Result<Self, NameError> {
+        let pattern = PathPattern::parse(&text)
+            .map_err(|error| NameError(format!("`{text}` is no pattern: {error}")))?;
+        Ok(Self { text, pattern })
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.text
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}
+
 /// Which part of an artifact's new lines stands in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,7 +187,28 @@ pub enum Content {
     Lines,
 }
 
-/// One rule.
+impl Content {
+    pub const ALL: &[Self] = &[Self::None, Self::Summary, Self::Lines];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Summary => "summary",
+            Self::Lines => "lines",
+        }
+    }
+}
+
+/// The hours in which messages are held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quiet {
+    pub from: String,
+    /// On the next day if it is not after `from`.
+    pub to: String,
+    pub timezone: String,
+}
+
+/// One rule. Only the parser makes one with more than a channel, so its texts are valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     pub name: NotifyName,
@@ -117,33 +216,133 @@ pub struct Rule {
     /// Empty: the events of a channel without rules.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub events: BTreeSet<EventName>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<Pattern>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scans: Vec<Pattern>,
+    #[serde(default = "first", skip_serializing_if = "is_first")]
+    pub after: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<Quiet>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     #[serde(default)]
     pub content: Content,
 }
 
 impl Rule {
+    /// The rule of a channel that has no other rule.
+    pub fn of(channel: NotifyName) -> Self {
+        Self {
+            name: channel.clone(),
+            channel,
+            events: BTreeSet::new(),
+            workflows: Vec::new(),
+            scans: Vec::new(),
+            after: 1,
+            group: None,
+            repeat: None,
+            quiet: None,
+            template: None,
+            content: Content::default(),
+        }
+    }
+
     /// Whether it asks for an event of this workflow (`SOURCE/NAME`) and scan.
-    pub fn takes(&self, _event: EventName, _workflow: Option<&str>, _scan: Option<&str>) -> bool {
-        true
+    pub fn takes(&self, event: EventName, workflow: Option<&str>, scan: Option<&str>) -> bool {
+        let name = workflow.map(|it| it.split_once('/').map_or(it, |(_, name)| name));
+        let is_asked = if self.events.is_empty() {
+            DEFAULT_EVENTS.contains(&event)
+        } else {
+            self.events.contains(&event)
+        };
+        let fits = |patterns: &[Pattern], name: Option<&str>| {
+            let matches = |name: &str| patterns.iter().any(|it| it.pattern.matches(name.as_ref()));
+            patterns.is_empty() || name.is_some_and(matches)
+        };
+        is_asked && fits(&self.workflows, name) && fits(&self.scans, scan)
     }
 
     /// Failures in a row before it reports a failing scan.
     pub fn after(&self) -> u64 {
-        1
+        self.after.into()
     }
 
     /// What follows a message within this time becomes one message.
     pub fn group(&self) -> TimeDelta {
-        TimeDelta::seconds(30)
+        match self.group.as_deref() {
+            Some("0s") => TimeDelta::zero(),
+            given => given
+                .and_then(|text| parse_duration(text).ok())
+                .unwrap_or(TimeDelta::seconds(30)),
+        }
     }
 
     /// How often an open condition is reported again.
     pub fn repeat(&self) -> Option<TimeDelta> {
-        None
+        parse_duration(self.repeat.as_deref()?).ok()
     }
 
-    /// The end of the quiet hours in which `now` lies.
-    pub fn quiet_until(&self, _now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        None
+    /// The end of the quiet hours in which `now` lies. A time that the wall clock skips is the next one that exists, and of a
+    /// time that it repeats the first counts.
+    pub fn quiet_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let quiet = self.quiet.as_ref()?;
+        let (from, to) = (clock(&quiet.from)?, clock(&quiet.to)?);
+        let zone = parse_timezone(&quiet.timezone).ok()?;
+        let today = now.with_timezone(&zone).date_naive();
+        [today.pred_opt()?, today].into_iter().find_map(|day| {
+            let last = if to > from { day } else { day.succ_opt()? };
+            let begin = first_instant(day.and_time(from), zone)?;
+            let end = first_instant(last.and_time(to), zone)?;
+            (begin..end).contains(&now).then_some(end)
+        })
+    }
+
+    /// The text of its template for an event, whose members are [`EVENT_MEMBERS`]. `None` without a template.
+    ///
+    /// # Errors
+    /// Why the template has no text for this event. The caller sends the built-in text.
+    pub fn render(&self, event: &serde_json::Value) -> Option<Result<String, String>> {
+        let source = self.template.as_deref()?;
+        let texts = EVENT_MEMBERS.map(|name| {
+            let text = match event.get(name) {
+                None | Some(serde_json::Value::Null) => String::new(),
+                Some(serde_json::Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            (name.to_owned(), text)
+        });
+        let rendered = || {
+            let template =
+                Template::parse(source, Site::Message).map_err(|error| error.to_string())?;
+            let sandbox = Sandbox::shared().map_err(|error| error.to_string())?;
+            let rendered = sandbox.render_event(&template, texts.into());
+            rendered.map_err(|error| error.to_string())
+        };
+        Some(rendered())
     }
 }
+
+/// A time of the day: `07:00`.
+pub(crate) fn clock(text: &str) -> Option<NaiveTime> {
+    let is_whole = text.len() == 5 && text.starts_with(|c: char| c.is_ascii_digit());
+    NaiveTime::parse_from_str(text, "%H:%M")
+        .ok()
+        .filter(|_| is_whole)
+}
+
+const fn first() -> u8 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_first(after: &u8) -> bool {
+    *after == 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ mod declared;
 mod expect;
 mod expressions;
 pub(crate) mod object;
+mod project;
 mod renames;
 mod scan;
 mod starts;
@@ -34,6 +35,7 @@ use crate::yaml::{self, Content, Entry, Node};
 
 use consistency::InputsRead;
 use object::{Object, keys};
+pub use project::{parse_project, parse_rule};
 
 /// A valid file.
 #[derive(Debug, Clone)]
@@ -58,18 +60,27 @@ pub enum TemplatePolicy {
 /// # Errors
 /// All errors and warnings of the file, in the order of the file.
 pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
-    if text.len() > FILE_BYTES {
-        return Err(vec![Diagnostic::too_large(file)]);
-    }
     if matches!(file.rsplit('/').next(), Some(".yaml" | ".yml")) {
         return Err(vec![Diagnostic::nameless(file)]);
+    }
+    in_sandbox(file, text, move |file, text| parse_here(file, text, policy))
+}
+
+/// Reads a text on a sandbox thread, unless its size or its beginning forbids it.
+fn in_sandbox<T: Send + 'static>(
+    file: &str,
+    text: &str,
+    read: impl FnOnce(&str, &str) -> Result<T, Vec<Diagnostic>> + Send + 'static,
+) -> Result<T, Vec<Diagnostic>> {
+    if text.len() > FILE_BYTES {
+        return Err(vec![Diagnostic::too_large(file)]);
     }
     if text.starts_with(LFS_POINTER) {
         return Err(vec![Diagnostic::lfs_pointer(file)]);
     }
     let (owned_file, owned_text) = (file.to_owned(), text.to_owned());
-    let parsed = Sandbox::shared()
-        .and_then(|sandbox| sandbox.parse(move || parse_here(&owned_file, &owned_text, policy)));
+    let parsed =
+        Sandbox::shared().and_then(|sandbox| sandbox.parse(move || read(&owned_file, &owned_text)));
     parsed.unwrap_or_else(|error| {
         let (code, message) = (Code::EngineUnavailable, error.to_string());
         Err(vec![Diagnostic::of_file(file, code, message, None)])
@@ -77,14 +88,7 @@ pub fn parse(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, V
 }
 
 fn parse_here(file: &str, text: &str, policy: TemplatePolicy) -> Result<Parsed, Vec<Diagnostic>> {
-    let mut reader = Reader {
-        report: Report::new(file, text),
-        policy,
-        inputs_read: InputsRead::default(),
-        expression_bytes: 0,
-        shared_variables: BTreeSet::new(),
-        variables: BTreeSet::new(),
-    };
+    let mut reader = Reader::new(file, text, policy);
     let workflow = yaml::build(text, &mut reader.report).and_then(|root| reader.workflow(&root));
     match workflow {
         Some(workflow) if !reader.report.has_errors() => Ok(Parsed {
@@ -117,7 +121,18 @@ struct Reader<'t> {
     variables: BTreeSet<String>,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    fn new(file: &'t str, text: &'t str, policy: TemplatePolicy) -> Self {
+        Self {
+            report: Report::new(file, text),
+            policy,
+            inputs_read: InputsRead::default(),
+            expression_bytes: 0,
+            shared_variables: BTreeSet::new(),
+            variables: BTreeSet::new(),
+        }
+    }
+
     fn workflow(&mut self, root: &Rc<Node>) -> Option<Workflow> {
         if root.is_null() {
             return None;

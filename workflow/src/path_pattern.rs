@@ -25,7 +25,8 @@ impl PathPattern {
         Some(Self::parse(pattern))
     }
 
-    fn parse(pattern: &str) -> Result<Self, String> {
+    /// Reads a pattern without its mark.
+    pub(crate) fn parse(pattern: &str) -> Result<Self, String> {
         let pattern = pattern.trim_start_matches("./");
         let glob = GlobBuilder::new(pattern)
             .literal_separator(true)

@@ -2,9 +2,11 @@
 //! limits come from the model. One test compares the keys with the keys of the parser. Another test reads every file of the
 //! repository with both.
 
+mod project;
 #[cfg(test)]
 mod tests;
 
+pub use project::project_schema;
 use serde_json::{Value, json};
 
 use crate::definition::{CatchUp, NotifyOn, Overlap, UploadOn};

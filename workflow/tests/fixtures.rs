@@ -64,6 +64,24 @@ fn valid_files_have_this_meaning() {
     });
 }
 
+#[test]
+fn files_of_repositories_have_these_rules_or_problems() {
+    check("project", |name, text| {
+        let (rules, diagnostics) = workflow::notify::parse_project(name, text);
+        let mut shown = String::new();
+        match rules {
+            Some(rules) => {
+                writeln!(shown, "{} rules", rules.len()).unwrap();
+                for rule in rules {
+                    writeln!(shown, "{}", serde_json::to_string(&rule).unwrap()).unwrap();
+                }
+            }
+            None => writeln!(shown, "no rules").unwrap(),
+        }
+        shown + &shown_to_all(&diagnostics, text)
+    });
+}
+
 /// The set must be readable, so each file is small, and complete, so there are many files.
 #[test]
 fn there_are_many_cases_and_each_is_small() {

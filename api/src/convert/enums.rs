@@ -36,6 +36,7 @@ convert_both_ways! {
     model::SuspendedPart, wire::SuspendedPart { Workflow Scan }
     model::Scope, wire::Scope {
         ProjectRead ProjectWrite WorkflowRead WorkflowWrite JobRead JobWrite Dispatch BlobRead BlobWrite SecretWrite
+        NotifyRead NotifyWrite
         RunnerRead RunnerWrite TokenWrite Metrics Admin
     }
     state::Stream, wire::Stream { Stdout Stderr Runner }

@@ -113,24 +113,24 @@ impl Validate {
             .map(|(file, kind)| check(file, *kind, policy, rivals.get(file.as_path()).copied()))
             .collect();
         let colour = session.terminal.is_colourful();
-        let settings = workflow_files::settings(paths)
-            .into_iter()
-            .map(|path| Checked {
-                diagnostics: vec![Diagnostic::settings_file(&path.display().to_string())],
-                text: String::new(),
-            });
+        let settings = workflow_files::settings(paths).into_iter();
+        let settings = settings.map(|(path, kind)| {
+            check_with(&path, kind, |file, text| {
+                workflow::notify::parse_project(file, text).1
+            })
+        });
         let found: Vec<Checked> = settings.chain(checked).collect();
         let all: Vec<&Diagnostic> = found.iter().flat_map(|file| &file.diagnostics).collect();
         // Programs get the list even if there was no file to check.
         session.show(&all, |_| excerpts(&found, colour))?;
-        if files.is_empty() {
+        if files.is_empty() && !paths.iter().any(|path| workflow_files::is_settings(path)) {
             return Err(nothing_in(paths));
         }
-        Ok(self.conclude(session, &found, files.len()))
+        Ok(self.conclude(session, &found))
     }
 
-    /// Reports how many workflow files are valid, and chooses the exit code.
-    fn conclude(&self, session: &mut Session<'_>, checked: &[Checked], files: usize) -> Exit {
+    /// Reports how many files are valid, and chooses the exit code.
+    fn conclude(&self, session: &mut Session<'_>, checked: &[Checked]) -> Exit {
         let verdicts = || checked.iter().map(Checked::verdict);
         let invalid = verdicts()
             .filter(|verdict| match verdict {
@@ -147,7 +147,7 @@ impl Validate {
             1 => format!("1 {noun}"),
             count => format!("{count} {noun}s"),
         };
-        let files = plural(files, "file");
+        let files = plural(checked.len(), "file");
         session.report(&if invalid > 0 {
             format!("{invalid} of {files} invalid")
         } else if self.strict && warnings > 0 {
@@ -183,16 +183,31 @@ fn nothing_in(paths: &[PathBuf]) -> Error {
 }
 
 fn check(path: &Path, kind: Kind, policy: TemplatePolicy, rival: Option<&Path>) -> Checked {
+    let mut checked = check_with(path, kind, |file, text| {
+        match workflow::parse(file, text, policy) {
+            Ok(parsed) => parsed.warnings,
+            Err(diagnostics) => diagnostics,
+        }
+    });
     let file = path.display().to_string();
-    let (mut diagnostics, text) = match read(path, &file, kind) {
-        Ok(text) => match workflow::parse(&file, &text, policy) {
-            Ok(parsed) => (parsed.warnings, text),
-            Err(diagnostics) => (diagnostics, text),
+    checked
+        .diagnostics
+        .extend(rival.map(|rival| same_name(&file, rival)));
+    checked
+}
+
+fn check_with(path: &Path, kind: Kind, parse: impl Fn(&str, &str) -> Vec<Diagnostic>) -> Checked {
+    let file = path.display().to_string();
+    match read(path, &file, kind) {
+        Ok(text) => Checked {
+            diagnostics: parse(&file, &text),
+            text,
         },
-        Err((unread, shown)) => (vec![unread], shown),
-    };
-    diagnostics.extend(rival.map(|rival| same_name(&file, rival)));
-    Checked { diagnostics, text }
+        Err((unread, text)) => Checked {
+            diagnostics: vec![unread],
+            text,
+        },
+    }
 }
 
 /// Reads the text at `path`, which messages call `file`. If it fails, returns the problem and the text that can still be shown.

@@ -173,4 +173,7 @@ fn the_schema_is_the_schema_of_the_language() {
     assert_eq!((output.code, output.stderr.as_str()), (0, ""));
     let schema: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(schema, workflow::json_schema());
+    let output = finished(command("schema everscan.yaml").output().unwrap());
+    let schema: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(schema, workflow::notify::project_schema());
 }

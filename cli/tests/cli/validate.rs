@@ -195,28 +195,41 @@ fn a_file_counts_once_however_it_is_named() {
     assert_eq!((output.code, output.stderr.as_str()), (0, "1 file valid\n"));
 }
 
+const RULES: &str = "notify:\n  - channel: ops\n";
+
 #[test]
-fn the_file_of_repository_settings_is_not_a_workflow() {
-    let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
-    let output = validate(folder.path(), ".");
-    assert_eq!((output.code, output.stderr.as_str()), (0, "1 file valid\n"));
-    let expected = "\
-warning[no-effect]: `everscan.yaml` has no effect yet: it is not read
---> ./everscan.yaml
- = help: remove it; `everscan var set` sets vars
-";
-    assert_eq!(output.stdout, expected);
+fn the_file_of_a_repository_is_checked_if_it_is_named_or_in_a_named_folder() {
+    let folder = repository(&[("a.yaml", GOOD), ("../everscan.yaml", RULES)]);
+    for (arguments, files) in [
+        (".", "2 files"),
+        ("everscan.yaml", "1 file"),
+        ("workflows", "1 file"),
+    ] {
+        let output = validate(folder.path(), arguments);
+        let expected = format!("{files} valid\n");
+        assert_eq!((output.code, output.stderr), (0, expected), "{arguments}");
+    }
+    std::fs::write(
+        folder.path().join("everscan.yaml"),
+        "notify: [{ chanel: ops }]\n",
+    )
+    .unwrap();
     let output = validate(folder.path(), "everscan.yaml");
-    assert_eq!((output.code, output.stdout.as_str()), (2, ""));
+    assert_eq!(output.code, 1);
     assert!(
-        output.stderr.contains("everscan.yaml is no workflow"),
+        output.stdout.contains("did you mean `channel`?"),
         "{}",
-        output.stderr
+        output.stdout
+    );
+    let output = validate(folder.path(), ".");
+    assert_eq!(
+        (output.code, output.stderr.as_str()),
+        (1, "1 of 2 files invalid\n")
     );
 }
 
 #[test]
-fn the_file_of_repository_settings_is_found_from_a_subfolder() {
+fn the_file_of_a_repository_is_found_from_a_subfolder() {
     let folder = repository(&[("deep/a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
     // The folder is not a repository yet, and it is not the checked folder.
     for arguments in ["", "workflows", "workflows/deep/a.yaml"] {
@@ -231,10 +244,10 @@ fn the_file_of_repository_settings_is_found_from_a_subfolder() {
         ". workflows",
         &all,
     ] {
-        let output = validate(folder.path(), &format!("{arguments} --strict"));
+        let output = validate(folder.path(), arguments);
         assert_eq!(output.code, 1, "{arguments}");
         assert_eq!(
-            output.stdout.matches("no-effect").count(),
+            output.stdout.matches("unknown-key").count(),
             1,
             "{}",
             output.stdout
@@ -244,10 +257,7 @@ fn the_file_of_repository_settings_is_found_from_a_subfolder() {
             "{}",
             output.stdout
         );
-        assert_eq!(
-            output.stderr,
-            "1 file valid, with 1 warning; --strict allows none\n"
-        );
+        assert_eq!(output.stderr, "1 of 2 files invalid\n");
     }
 }
 

@@ -133,7 +133,7 @@ impl Cron {
 }
 
 /// The first instant at which the wall clock shows `time`, or the end of the gap that skips it.
-fn first_instant(time: NaiveDateTime, timezone: Tz) -> Option<DateTime<Utc>> {
+pub(crate) fn first_instant(time: NaiveDateTime, timezone: Tz) -> Option<DateTime<Utc>> {
     (0..=LONGEST_GAP_MINUTES).find_map(|minutes| {
         let shifted = time.checked_add_signed(TimeDelta::minutes(minutes))?;
         match timezone.from_local_datetime(&shifted) {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::limits::{HISTORY_JOBS, HISTORY_SUCCESSES, INPUT_CHARS, OUTPUTS, OUTPUTS_BYTES};
+use crate::notify::EVENT_MEMBERS;
 
 /// The kind of an expression's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,12 +39,14 @@ pub(super) enum Kind {
     ProcessedArtifact,
     /// A step of the same job.
     Step,
-    /// `scans` itself. Like the four kinds below, it is not a value, but its members are.
+    /// `scans` itself. Like the five kinds below, it is not a value, but its members are.
     Scans,
     Vars,
     Secrets,
     Inputs,
     Steps,
+    /// What a notification is about. Its members are texts.
+    Event,
 }
 
 pub(super) const JOB_MEMBERS: [&str; 9] = [
@@ -63,7 +66,7 @@ impl Kind {
     pub(super) const fn is_namespace(&self) -> bool {
         matches!(
             self,
-            Self::Scans | Self::Vars | Self::Secrets | Self::Inputs | Self::Steps
+            Self::Scans | Self::Vars | Self::Secrets | Self::Inputs | Self::Steps | Self::Event
         )
     }
 
@@ -135,7 +138,8 @@ impl Kind {
             (Self::Artifact, "size") => Some(Self::Int),
             (Self::Processed, "id") | (Self::ProcessedArtifact, "checksum") => Some(Self::Text),
             (Self::Processed, "artifacts") => Some(Self::Map(Box::new(Self::ProcessedArtifact))),
-            (Self::Identity | Self::Job | Self::Artifact | Self::Step, _)
+            (Self::Event, name) if EVENT_MEMBERS.contains(&name) => Some(Self::Text),
+            (Self::Identity | Self::Job | Self::Artifact | Self::Step | Self::Event, _)
             | (Self::Processed | Self::ProcessedArtifact, _) => None,
             _ => return Err(()),
         })
@@ -150,6 +154,7 @@ impl Kind {
             Self::Processed => &["id", "artifacts"],
             Self::ProcessedArtifact => &["checksum"],
             Self::Step => &["outputs"],
+            Self::Event => &EVENT_MEMBERS,
             _ => &[],
         }
     }
@@ -180,6 +185,7 @@ impl fmt::Display for Kind {
             Self::Vars => "`vars`",
             Self::Secrets => "`secrets`",
             Self::Inputs => "`inputs`",
+            Self::Event => "`event`",
         })
     }
 }
@@ -228,7 +234,7 @@ impl Shape {
             | Kind::Nothing => (0, 8),
             Kind::Timestamp | Kind::Duration => (0, 16),
             Kind::Text => (0, OWN_TEXT_BYTES),
-            Kind::Bytes => (0, FOREIGN_TEXT_BYTES),
+            Kind::Bytes | Kind::Event => (0, FOREIGN_TEXT_BYTES),
             Kind::Identity | Kind::Job | Kind::Artifact | Kind::Step => (0, OWN_TEXT_BYTES),
             Kind::Processed | Kind::ProcessedArtifact => (0, OWN_TEXT_BYTES),
             Kind::History(_) => (HISTORY_LENGTH, OWN_TEXT_BYTES),

@@ -4,6 +4,7 @@
 //! expression is evaluated on the caller's thread, because switching threads takes several times as long
 //! (docs/decisions/0020-where-expressions-run.md).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -128,17 +129,34 @@ impl Sandbox {
         template: &Template,
         context: &Context,
     ) -> Result<String, EvaluationError> {
+        let narrowed = context.narrowed(template.references());
+        self.fill(template, move || Variables::new(narrowed))
+            .map_err(|error| missing::suggested(error, context, template.references()))
+    }
+
+    /// Fills the template of a notification.
+    pub(crate) fn render_event(
+        &self,
+        template: &Template,
+        event: BTreeMap<String, String>,
+    ) -> Result<String, EvaluationError> {
+        self.fill(template, move || Variables::of_event(event))
+    }
+
+    fn fill(
+        &self,
+        template: &Template,
+        variables: impl FnOnce() -> Variables + Send + 'static,
+    ) -> Result<String, EvaluationError> {
         if let Some(text) = template.as_text() {
             return Ok(text.to_owned());
         }
-        let narrowed = context.narrowed(template.references());
         let task = template.clone();
         self.run_at(template.is_shallow(), move || {
-            let variables = Variables::new(narrowed);
+            let variables = variables();
             task.render_with(|expression| evaluate::value(expression, &variables))
         })
         .map_err(|source| engine_error(template.source(), source))?
-        .map_err(|error| missing::suggested(error, context, template.references()))
     }
 
     fn with<T: Send + 'static>(

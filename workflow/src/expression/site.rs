@@ -22,6 +22,8 @@ pub enum Site {
     Environment,
     /// An expression from a person, outside of any workflow.
     Question,
+    /// `${{ … }}` in the template of a notification.
+    Message,
 }
 
 /// How an expression's result is used.
@@ -44,10 +46,12 @@ enum Since {
     Job,
     /// When a step may have run.
     Step,
+    /// When a notification is sent.
+    Message,
 }
 
 /// Every name, with its kind, and from when on it exists.
-const ROOTS: [(&str, Kind, Since); 12] = [
+const ROOTS: [(&str, Kind, Since); 13] = [
     ("id", Kind::Text, Since::Job),
     ("name", Kind::Text, Since::Job),
     ("scans", Kind::Scans, Since::Trigger),
@@ -60,6 +64,7 @@ const ROOTS: [(&str, Kind, Since); 12] = [
     ("steps", Kind::Steps, Since::Step),
     ("ok", Kind::Bool, Since::Job),
     ("always", Kind::Bool, Since::Job),
+    ("event", Kind::Event, Since::Message),
 ];
 
 impl Site {
@@ -72,6 +77,7 @@ impl Site {
             Self::Script => "`run`",
             Self::Environment => "`env`",
             Self::Question => "a question",
+            Self::Message => "the template of a notification",
         }
     }
 
@@ -79,7 +85,7 @@ impl Site {
     pub(super) const fn purpose(self) -> Purpose {
         match self {
             Self::Trigger | Self::Condition | Self::Artifact => Purpose::Decision,
-            Self::Script | Self::Environment => Purpose::Insertion,
+            Self::Script | Self::Environment | Self::Message => Purpose::Insertion,
             Self::Question => Purpose::Answer,
         }
     }
@@ -87,6 +93,13 @@ impl Site {
     /// For a name that exists but not at this place: the problem, and what to do instead.
     pub(super) const fn unavailable(self, kind: &Kind) -> (Code, Option<&'static str>) {
         match kind {
+            _ if matches!(self, Self::Message) => {
+                (Code::UnavailableName, Some("it reads only `event`"))
+            }
+            Kind::Event => (
+                Code::UnavailableName,
+                Some("only the template of a notification has an event"),
+            ),
             Kind::Secrets => (
                 Code::SecretInTrigger,
                 Some("read it in a step, or let a var decide when the scan starts"),
@@ -130,7 +143,10 @@ impl Site {
         match self {
             Self::Trigger => matches!(since, Since::Trigger),
             Self::Environment => matches!(since, Since::Trigger | Since::Job),
-            Self::Condition | Self::Artifact | Self::Script | Self::Question => true,
+            Self::Condition | Self::Artifact | Self::Script | Self::Question => {
+                !matches!(since, Since::Message)
+            }
+            Self::Message => matches!(since, Since::Message),
         }
     }
 }

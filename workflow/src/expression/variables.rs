@@ -30,6 +30,7 @@ pub(super) struct Variables {
     inputs: Table,
     scans: Scans,
     steps: BTreeMap<String, StepSummary>,
+    event: Table,
     ok: CelBool,
     always: CelBool,
     recorder: Recorder,
@@ -43,6 +44,14 @@ impl Variables {
     /// The same, but records every job that is read.
     pub(super) fn recorded(context: Context) -> Self {
         Self::with(context, Recorder::on())
+    }
+
+    /// The values of the template of a notification.
+    pub(super) fn of_event(event: BTreeMap<String, String>) -> Self {
+        Self {
+            event: texts("event", event),
+            ..Self::new(Context::default())
+        }
     }
 
     /// Created when it is read.
@@ -66,13 +75,6 @@ impl Variables {
     }
 
     fn with(context: Context, recorder: Recorder) -> Self {
-        let texts = |label: &'static str, values: BTreeMap<String, String>| {
-            let entries = values
-                .into_iter()
-                .map(|(name, value)| (Cow::Owned(name), Entry::Text(CelString::from(value))))
-                .collect();
-            Table { label, entries }
-        };
         let identity = |label: &'static str, id: String| Table {
             label,
             entries: vec![(Cow::Borrowed("id"), Entry::Text(CelString::from(id)))],
@@ -104,6 +106,7 @@ impl Variables {
             },
             scans: Scans::new(context.scans, &recorder),
             steps: context.steps,
+            event: texts("event", BTreeMap::new()),
             ok: CelBool::from(context.ok),
             always: CelBool::from(true),
             recorder,
@@ -124,6 +127,7 @@ impl VariableResolver for Variables {
             "inputs" => &self.inputs,
             "scans" => &self.scans,
             "steps" => return Some(self.steps()),
+            "event" => &self.event,
             "ok" => &self.ok,
             "always" => &self.always,
             _ => return None,
@@ -159,6 +163,12 @@ impl Table {
             }
         }
     }
+}
+
+fn texts(label: &'static str, values: BTreeMap<String, String>) -> Table {
+    let entry = |(name, value)| (Cow::Owned(name), Entry::Text(CelString::from(value)));
+    let entries = values.into_iter().map(entry).collect();
+    Table { label, entries }
 }
 
 #[derive(Debug, Clone)]

@@ -39,6 +39,22 @@ pub(crate) mod keys {
     pub(crate) const STEP: [&str; 6] = ["name", "run", "shell", "if", "allow_failure", "timeout"];
     pub(crate) const EXPECT: [&str; 4] = ["success_every", "starts_within", "at_least", "at_most"];
     pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];
+    /// The keys of `everscan.yaml`.
+    pub(crate) const PROJECT: [&str; 2] = ["$schema", "notify"];
+    pub(crate) const RULE: [&str; 11] = [
+        "name",
+        "channel",
+        "events",
+        "workflows",
+        "scans",
+        "after",
+        "group",
+        "repeat",
+        "quiet",
+        "template",
+        "content",
+    ];
+    pub(crate) const QUIET: [&str; 3] = ["from", "to", "timezone"];
 }
 
 pub(super) struct Object<'n> {

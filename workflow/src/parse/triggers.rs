@@ -215,7 +215,7 @@ impl Reader<'_> {
         }
     }
 
-    fn timezone(&mut self, entry: &Entry) -> Option<Tz> {
+    pub(super) fn timezone(&mut self, entry: &Entry) -> Option<Tz> {
         let text = self.text(&entry.value, "`timezone`")?;
         match parse_timezone(text.trim_end()) {
             Ok(zone) => Some(zone),

@@ -102,6 +102,51 @@ fn the_schema_knows_exactly_the_keys_the_parser_knows() {
 }
 
 #[test]
+fn the_schema_of_a_repository_agrees_with_its_parser() {
+    let schema = project_schema();
+    for (place, known) in [
+        ("", keys::PROJECT.as_slice()),
+        ("/$defs/rule", &keys::RULE),
+        ("/$defs/rule/properties/quiet", &keys::QUIET),
+    ] {
+        let properties = schema.pointer(&format!("{place}/properties")).unwrap();
+        let written: BTreeSet<&str> = properties
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(String::as_str)
+            .collect();
+        assert_eq!(written, known.iter().copied().collect(), "{place}");
+    }
+    // What a schema cannot know.
+    let weaker = [
+        Code::DuplicateName,
+        Code::InvalidName,
+        Code::InvalidValue,
+        Code::UnknownMember,
+        Code::UnavailableName,
+        Code::UnclosedTemplate,
+        Code::UnknownName,
+        Code::DynamicName,
+    ];
+    let validator: Validator = jsonschema::draft202012::new(&schema).unwrap();
+    for file in cases::files(&["project"]) {
+        for (name, text, _) in cases::cases(&file) {
+            let Some(tree) = tree(&text) else { continue };
+            let (rules, found) = crate::notify::parse_project(&name, &text);
+            let is_valid = validator.is_valid(&tree);
+            match rules {
+                Some(_) => assert!(is_valid, "{name}"),
+                None => assert!(
+                    !is_valid || found.iter().all(|one| weaker.contains(&one.code)),
+                    "{name}"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
 fn every_reference_in_the_schema_leads_somewhere() {
     fn walk(schema: &Value, part: &Value) {
         if let Some(target) = part.get("$ref").and_then(Value::as_str) {
@@ -117,8 +162,9 @@ fn every_reference_in_the_schema_leads_somewhere() {
         };
         children.into_iter().for_each(|child| walk(schema, child));
     }
-    let schema = json_schema();
-    walk(&schema, &schema);
+    for schema in [json_schema(), project_schema()] {
+        walk(&schema, &schema);
+    }
 }
 
 #[test]
@@ -134,11 +180,12 @@ fn every_key_is_described() {
             walk(property, &place);
         }
     }
-    let schema = json_schema();
-    walk(&schema, "");
-    for (name, definition) in schema["$defs"].as_object().unwrap() {
-        assert!(definition.get("description").is_some(), "{name}");
-        walk(definition, name);
+    for schema in [json_schema(), project_schema()] {
+        walk(&schema, "");
+        for (name, definition) in schema["$defs"].as_object().unwrap() {
+            assert!(definition.get("description").is_some(), "{name}");
+            walk(definition, name);
+        }
     }
 }
 

@@ -76,6 +76,17 @@ pub enum Subject {
 }
 
 impl Subject {
+    pub const fn workflow(&self) -> Option<WorkflowId> {
+        match self {
+            Self::Scan { workflow, .. } | Self::Workflow { workflow } => Some(*workflow),
+            Self::Source { .. }
+            | Self::Project { .. }
+            | Self::Runner { .. }
+            | Self::Token { .. }
+            | Self::Instance => None,
+        }
+    }
+
     /// What a reader of its conditions must be allowed to see.
     pub const fn scope(&self) -> Scope {
         match self {
@@ -158,7 +169,7 @@ pub enum Problem {
     },
     /// The newest tip removes many workflows and waits for an approval.
     RemovalHeld {
-        commit: String,
+        reason: Reason,
     },
     MissingVar {
         name: String,

@@ -339,19 +339,28 @@ fn due(job: &Job) -> Timestamp {
 }
 
 fn of_source(source: &Source) -> Vec<Derived> {
+    // Each invalid file has a condition, and so has a held removal.
+    let has_another = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::FilesInvalid { .. }
+                | Reason::TipPartlyActive { .. }
+                | Reason::RemovalHeld { .. }
+        )
+    };
     let failing = source
         .conditions
         .iter()
-        .find(|one| one.status == Status::False && !one.is_about_files());
+        .find(|one| one.status == Status::False && !has_another(&one.reason));
     let failing = failing.map(|one| Problem::SourceFailing {
         reason: one.reason.clone(),
     });
-    let held = match (source.removal, &source.tip) {
-        (Some(Removal::Held), Some(tip)) => Some(Problem::RemovalHeld {
-            commit: tip.commit.clone(),
-        }),
-        _ => None,
-    };
+    let mut reasons = source.conditions.iter().map(|one| &one.reason);
+    let held = reasons.find(|reason| matches!(reason, Reason::RemovalHeld { .. }));
+    let held = held.filter(|_| source.removal == Some(Removal::Held));
+    let held = held.map(|reason| Problem::RemovalHeld {
+        reason: reason.clone(),
+    });
     let invalid = source.stale_files.iter().map(|stale| Problem::InvalidFile {
         file: stale.file.clone(),
         message: stale

@@ -79,16 +79,6 @@ pub struct SourceCondition {
     pub changed_at: Timestamp,
 }
 
-impl SourceCondition {
-    /// True if it sums up the invalid files, which are listed one by one.
-    pub(crate) const fn is_about_files(&self) -> bool {
-        match self.kind {
-            SourceConditionKind::Valid => true,
-            SourceConditionKind::Fetched | SourceConditionKind::Active => false,
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SourceConditionKind {
     /// The last poll read the repository.

@@ -81,8 +81,8 @@ pub fn explained(explanation: &Explanation) -> Markup {
     linked(&explanation.message, &explanation.jobs)
 }
 
-/// Splits the text at the first job in it. Jobs that do not appear in the text are ignored.
-fn linked(text: &str, jobs: &[Uuid]) -> Markup {
+/// A text in which the ids of these jobs become links. Jobs that do not appear in it are ignored.
+pub fn linked(text: &str, jobs: &[Uuid]) -> Markup {
     let Some((job, others)) = jobs.split_first() else {
         return with_code(text);
     };

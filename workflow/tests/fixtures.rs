@@ -18,7 +18,9 @@ use std::fmt::Write as _;
 use std::fs;
 
 use cases::{cases, files};
-use workflow::{Diagnostic, Expression, Parsed, References, Scan, TemplatePolicy, parse, render};
+use workflow::{
+    Diagnostic, Expect, Expression, Parsed, References, Scan, TemplatePolicy, parse, render,
+};
 
 /// Compares the output of each case with the result of `show` for its file.
 fn check(folder: &str, show: impl Fn(&str, &str) -> String) {
@@ -197,6 +199,9 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
         "  runs_on {:?} pass_env {:?}",
         scan.runs_on, scan.pass_env
     )?;
+    if scan.expect != Expect::default() {
+        writeln!(shown, "  {:?}", scan.expect)?;
+    }
     let References {
         scans,
         jobs,

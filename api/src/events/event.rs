@@ -157,7 +157,11 @@ fn of<'c>(kind: Kind, project: Option<ProjectId>, about: About<'c>) -> Event<'c>
 
 fn of_condition(condition: &Condition, is_closed: bool) -> Event<'_> {
     let about = About::Condition(condition, is_closed);
-    of(Kind::Condition, condition.project, about)
+    Event {
+        workflow: condition.subject.workflow(),
+        job: condition.problem.job(),
+        ..of(Kind::Condition, condition.project, about)
+    }
 }
 
 fn of_job<'c>(job: &'c Job, kind: Kind, about: About<'c>) -> Event<'c> {

@@ -234,3 +234,30 @@ async fn a_stream_ends_with_its_token_and_with_the_daemon() {
     service.handle.drain();
     while stream.next().await.is_some() {}
 }
+
+#[tokio::test]
+async fn the_begin_and_the_end_of_a_condition_are_events_of_its_workflow() {
+    let service = Service::start().await;
+    let of_workflow = listen(&service, "?workflow=main/pipeline");
+    let mut stream = Stream::open(&service, of_workflow).await;
+    let why = json!({"reason": "holidays"});
+    for workflow in ["deep%2Fplain", "pipeline"] {
+        let path = format!("/v0/workflows/main%2F{workflow}/suspend");
+        service.post(&path, &why).await.expect(200);
+    }
+    let resume = Call::post("/v0/workflows/main%2Fpipeline/resume");
+    service.admin(resume).await.expect(200);
+    let mut heard = Vec::new();
+    while heard.len() < 2 {
+        let (event, data) = stream.event().await;
+        if event == "condition" {
+            assert_eq!(data["code"], "suspended", "{data}");
+            heard.push(data);
+        }
+    }
+    assert_eq!(heard[0]["id"], heard[1]["id"]);
+    assert_eq!(
+        (&heard[0]["closed"], &heard[1]["closed"]),
+        (&json!(null), &json!(true))
+    );
+}

@@ -22,6 +22,7 @@ mod bodies;
 mod browser;
 mod callers;
 mod client;
+mod conditions;
 mod cycles;
 mod dispatch;
 mod documented;

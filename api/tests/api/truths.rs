@@ -2,9 +2,7 @@
 
 use api::Front;
 use http::Method;
-use model::condition::{Problem, Subject};
-use model::decide::Measure;
-use model::{JobId, Reason, Scope};
+use model::Scope;
 use serde_json::json;
 
 use crate::browser::{Browser, sign_in};
@@ -308,7 +306,7 @@ async fn a_failure_needs_attention_after_its_retry_is_cancelled() {
 
     let path = format!("/jobs/{failed}");
     let rerun = format!("action=\"{path}/rerun\"");
-    let failing = "only</a> of main/pipeline: <a class=\"mono\" href=\"/jobs/";
+    let failing = "only</a> of main/pipeline: job <a class=\"mono\" href=\"/jobs/";
     let page = browser.page(&path).await;
     assert!(page.contains(" retries it, at <time"), "{page}");
     assert!(!page.contains(&rerun), "{page}");
@@ -322,65 +320,4 @@ async fn a_failure_needs_attention_after_its_retry_is_cancelled() {
     assert!(page.contains(said) && page.contains(&rerun), "{page}");
     let page = browser.page("/").await;
     assert!(page.contains(&format!("{failing}{failed}")), "{page}");
-}
-
-#[tokio::test]
-async fn the_overview_lists_what_the_daemon_measures() {
-    let service = Service::start().await;
-    let browser = Browser::admin(&service).await;
-    let job: JobId = service.dispatch("large").await.parse().unwrap();
-    let scan = service
-        .handle
-        .state()
-        .read(|world| world.job(job).unwrap().scan_key());
-    let reason = Reason::NoRunner;
-    let measured = Measure {
-        subject: Subject::from(&scan),
-        problems: vec![Problem::Stuck { job, reason }, Problem::HistoryDamaged],
-    };
-    service.handle.state().submit(measured).await.unwrap();
-    let page = browser.page("/").await;
-    let (_, needs) = page.split_once("id=\"needs-title\"").unwrap();
-    let (needs, _) = needs.split_once("</section>").unwrap();
-    for part in [
-        "of main/pipeline",
-        &job.to_string(),
-        "waits: no runner is registered",
-        "lines of its history cannot be read",
-    ] {
-        assert!(needs.contains(part), "{part}: {needs}");
-    }
-}
-
-#[tokio::test]
-async fn an_acknowledged_condition_is_folded_away_with_its_note() {
-    let service = Service::start().await;
-    let browser = Browser::admin(&service).await;
-    let condition = service.condition("invalid_file").await;
-    let count = |page: &str| {
-        let (_, rest) = page.split_once("id=\"needs-title\"").unwrap();
-        let (_, side) = rest.split_once("<div class=\"side\">").unwrap();
-        side.split('<').next().unwrap().parse::<u32>().unwrap()
-    };
-    let before = count(&browser.page("/").await);
-    let path = format!("/conditions/{condition}/acknowledge");
-    assert_eq!(browser.done(&path, &[("note", "Monday")]).await, "/");
-    let page = browser.page("/").await;
-    assert_eq!(count(&page), before - 1);
-    assert!(page.contains("1 acknowledged or silenced"), "{page}");
-    assert!(page.contains(": Monday."), "{page}");
-    let path = format!("/conditions/{condition}/silence");
-    assert_eq!(browser.done(&path, &[("seconds", "3600")]).await, "/");
-    let listed = service.get("/v0/conditions").await.expect(200);
-    let open = listed["items"].as_array().unwrap();
-    let silenced = open
-        .iter()
-        .find(|it| it["id"] == condition.as_str())
-        .unwrap();
-    assert!(silenced["silenced_until"].is_string(), "{silenced}");
-    let (id, short) = (condition.as_str(), &condition[..8]);
-    for (path, status) in [(short, 200), (&id[..3], 404), ("ffffffff", 404)] {
-        let path = format!("/v0/conditions/{path}/acknowledge");
-        service.post(&path, &json!({})).await.expect(status);
-    }
 }

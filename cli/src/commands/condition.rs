@@ -22,7 +22,7 @@ pub(crate) enum Command {
         /// Id of the condition, or its beginning
         condition: String,
         /// What others should know
-        #[arg(long)]
+        #[arg(long, env = "SERVICE_NOTE", value_name = "TEXT")]
         note: Option<String>,
     },
     /// Fold a condition away for a while
@@ -30,10 +30,10 @@ pub(crate) enum Command {
         /// Id of the condition, or its beginning
         condition: String,
         /// For how long, such as 2h or 3d; at most 30d
-        #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, required_unless_present = "off")]
+        #[arg(long = "for", env = "SERVICE_FOR", value_name = "DURATION", value_parser = parse_duration, required_unless_present = "off")]
         span: Option<Duration>,
         /// End the silence
-        #[arg(long, conflicts_with = "span")]
+        #[arg(long, env = "SERVICE_OFF", conflicts_with = "span")]
         off: bool,
     },
 }

@@ -12,7 +12,10 @@ fn condition() -> OpenCondition {
     OpenCondition {
         id: id(9),
         code: "failing".to_owned(),
-        message: "failed 3 times and has never succeeded".to_owned(),
+        message: format!(
+            "3 jobs failed, the last was job {}; there was no success yet",
+            id(1)
+        ),
         since: at(0),
         project: Some("main".to_owned()),
         workflow: Some(job(wire::JobState::Failed).workflow),
@@ -39,7 +42,7 @@ fn open_conditions_are_listed_with_what_they_are_about() {
     };
     let runner = OpenCondition {
         code: "runner_lost".to_owned(),
-        message: "not connected".to_owned(),
+        message: "the runner is not connected".to_owned(),
         runner: Some(ConditionSubject {
             id: id(5),
             name: "box".to_owned(),

@@ -12,17 +12,17 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Failing {
+                job,
                 failures,
                 succeeded,
-                ..
             } => {
                 match failures {
-                    1 => f.write_str("failed")?,
-                    _ => write!(f, "failed {failures} times")?,
+                    1 => write!(f, "job {job} failed")?,
+                    _ => write!(f, "{failures} jobs failed, the last was job {job}")?,
                 }
                 match succeeded {
-                    Some(at) => write!(f, " since its last success at {}", time(*at)),
-                    None => f.write_str(" and has never succeeded"),
+                    Some(at) => write!(f, "; the last success was at {}", time(*at)),
+                    None => f.write_str("; there was no success yet"),
                 }
             }
             Self::Overdue { every, since } => write!(
@@ -42,29 +42,25 @@ impl fmt::Display for Problem {
                 at_least,
             } => write!(
                 f,
-                "job {job} succeeded after {took}s, but at least {} are expected",
+                "job {job} succeeded after {}, less than the expected {}",
+                duration(*took),
                 duration(*at_least)
             ),
             Self::TooLong { job, at_most } => {
-                write!(f, "job {job} ran for longer than {}", duration(*at_most))
+                write!(f, "job {job} takes longer than the expected {}", duration(*at_most))
             }
             Self::Circle { job } => write!(
                 f,
-                "it and other scans start each other in a circle, newest job {job}"
+                "it and other scans start each other in a circle; the newest job is job {job}"
             ),
             Self::Stuck { job, reason } => write!(f, "job {job} waits: {reason}"),
             Self::HistoryDamaged => f.write_str("some lines of its history cannot be read; the daemon's log names the file, and `everscand fsck` checks it"),
             Self::Suspended { by, text } => write!(f, "suspended by {by}: {text}"),
-            Self::SourceFailing { reason } => write!(f, "{reason}"),
+            Self::SourceFailing { reason } | Self::RemovalHeld { reason } => write!(f, "{reason}"),
             Self::InvalidFile { file, message } => write!(f, "{file} is invalid: {message}"),
-            Self::RemovalHeld { commit } => write!(
-                f,
-                "commit {} removes many workflows and waits for an approval",
-                commit.get(..12).unwrap_or(commit)
-            ),
-            Self::MissingVar { name } => write!(f, "the var {name} is used, but not set"),
-            Self::MissingSecret { name } => write!(f, "the secret {name} is used, but not set"),
-            Self::RunnerLost => f.write_str("not connected"),
+            Self::MissingVar { name } => write!(f, "a workflow uses the var `{name}`, which is not set"),
+            Self::MissingSecret { name } => write!(f, "a workflow uses the secret `{name}`, which is not set"),
+            Self::RunnerLost => f.write_str("the runner is not connected"),
             Self::TokenExpires { at } => write!(f, "the token expires at {}", time(*at)),
             Self::CertificateExpires { at } => {
                 write!(f, "the TLS certificate expires at {}", time(*at))
@@ -104,7 +100,7 @@ mod tests {
                     failures: 1,
                     succeeded: None,
                 },
-                "failed and has never succeeded",
+                "job 00000000-0000-0000-0000-000000000000 failed; there was no success yet",
             ),
             (
                 Problem::Failing {
@@ -112,7 +108,7 @@ mod tests {
                     failures: 3,
                     succeeded: Some(at),
                 },
-                "failed 3 times since its last success at 2026-09-21T14:13:20Z",
+                "3 jobs failed, the last was job 00000000-0000-0000-0000-000000000000; the last success was at 2026-09-21T14:13:20Z",
             ),
             (
                 Problem::Overdue {
@@ -134,12 +130,6 @@ mod tests {
                     reason: Reason::NoRunner,
                 },
                 "job 00000000-0000-0000-0000-000000000000 waits: no runner is registered",
-            ),
-            (
-                Problem::RemovalHeld {
-                    commit: text("0123456789abcdef"),
-                },
-                "commit 0123456789ab removes many workflows and waits for an approval",
             ),
             (Problem::BackupOld { newest: None }, "there is no backup"),
         ];

@@ -42,11 +42,8 @@ pub struct Measure {
 impl Measure {
     /// True if the open conditions say something else.
     pub fn is_news(&self, world: &World) -> bool {
-        let open: Vec<&Problem> = measured(world, &self.subject)
-            .into_iter()
-            .map(|open| &open.problem)
-            .collect();
-        let is_open = |problem: &Problem| open.iter().any(|open| open.key() == problem.key());
+        let open = measured(world, &self.subject);
+        let is_open = |problem: &Problem| open.iter().any(|open| open.problem == *problem);
         open.len() != self.problems.len() || !self.problems.iter().all(is_open)
     }
 }

@@ -274,7 +274,7 @@ fn declares(status: &ScanStatus, workflow: &str) -> Markup {
                 }
                 @if let Some(expect) = &status.expect { div { dt { "expect" } dd { code { (expect.to_string()) } } } }
                 @if let Some(proposed) = &status.proposed && status.proposed != status.expect {
-                    div { dt { "its past fits" } dd { code { "expect: " (proposed.to_string()) } } }
+                    div { dt { "suggested" } dd { code { "expect: " (proposed.to_string()) } } }
                 }
                 @if let Some(inputs) = &scan.inputs {
                     @for input in inputs {

@@ -363,14 +363,22 @@ pub(crate) fn conditions(texts: Texts) -> Vec<OpenCondition> {
             workflow: workflow.clone(),
             scan: Some(texts.text("probe")),
             job: Some(job),
-            ..one("failing", "failed 3 times since its last success")
+            ..one(
+                "failing",
+                &format!(
+                    "3 jobs failed, the last was job {job}; the last success was at 2026-09-20T03:00:09Z"
+                ),
+            )
         },
         OpenCondition {
             workflow: workflow.clone(),
             scan: Some(texts.text("probe")),
             job: Some(job),
             silenced_until: Some(now() + TimeDelta::hours(2)),
-            ..one("too_long", &format!("job {job} ran for longer than 30m"))
+            ..one(
+                "too_long",
+                &format!("job {job} takes longer than the expected 30m"),
+            )
         },
         OpenCondition {
             workflow,
@@ -385,11 +393,14 @@ pub(crate) fn conditions(texts: Texts) -> Vec<OpenCondition> {
             source: Some(texts.text("infra")),
             ..one("invalid_file", "a.yaml is invalid: `steps` is missing")
         },
-        one("missing_var", "the var LEVEL is used, but not set"),
+        one(
+            "missing_var",
+            "a workflow uses the var `LEVEL`, which is not set",
+        ),
         OpenCondition {
             project: None,
             runner: Some(named("first")),
-            ..one("runner_lost", "not connected")
+            ..one("runner_lost", "the runner is not connected")
         },
         OpenCondition {
             project: None,

@@ -15,7 +15,6 @@ impl Reader<'_> {
     pub(super) fn expect(&mut self, entry: &Entry, timeout: Option<TimeDelta>) -> Option<Expect> {
         let object = Object::of(&entry.value, "`expect`", FORM, &mut self.report)?;
         object.check_keys(&keys::EXPECT, &mut self.report);
-        let before = self.report.unread();
         let mut time = |key, max| {
             let entry = object.get(key)?;
             self.duration(entry, &format!("`{key}`"), max)
@@ -26,10 +25,7 @@ impl Reader<'_> {
             at_least: time("at_least", Some(JOB_TIMEOUT)),
             at_most: time("at_most", Some(JOB_TIMEOUT)),
         };
-        if self.report.unread() != before {
-            return Some(expect);
-        }
-        if expect == Expect::default() {
+        if object.entries().is_empty() {
             let message = "`expect` says nothing";
             self.report
                 .warning(object.head(), Code::NoEffect, message)
@@ -38,7 +34,7 @@ impl Reader<'_> {
         if let (Some(least), Some(most)) = (expect.at_least, expect.at_most)
             && least > most
         {
-            let message = "`at_least` is longer than `at_most`: no job fulfils both";
+            let message = "`at_least` is longer than `at_most`: no job can meet both";
             self.report
                 .error(object.head(), Code::InvalidValue, message)
                 .hint("swap the two durations");

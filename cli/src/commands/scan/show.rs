@@ -38,6 +38,8 @@ fn text(status: &ScanStatus) -> String {
         "{} succeeded, {} failed, {} cancelled, {} skipped",
         finished.succeeded, finished.failed, finished.cancelled, finished.skipped
     );
+    let expect = status.expect.as_ref();
+    let suggested = status.proposed.as_ref().filter(|it| Some(*it) != expect);
     Fields::new()
         .add("scan", &status.scan.name)
         .add(
@@ -50,10 +52,7 @@ fn text(status: &ScanStatus) -> String {
         .add("unfinished", status.unfinished.to_string())
         .add("finished", finished)
         .add_some("last job", last)
-        .add_some("expect", status.expect.as_ref().map(ToString::to_string))
-        .add_some(
-            "its past fits",
-            status.proposed.as_ref().map(ToString::to_string),
-        )
+        .add_some("expect", expect.map(ToString::to_string))
+        .add_some("suggested", suggested.map(ToString::to_string))
         .text()
 }

@@ -11,8 +11,8 @@ use crate::decide::{
 use crate::limits::{OBSERVED, OPEN_CONDITIONS};
 use crate::testing::{TestWorld, complete, complete_all, key, source, step, succeeded};
 use crate::{
-    Actor, ConditionId, JobId, ProjectId, Projects, Rights, ScanKey, Scope, Scopes, StepOutcome,
-    StepStatus,
+    Actor, ConditionId, JobId, ProjectId, Projects, Reason, Rights, ScanKey, Scope, Scopes,
+    StepOutcome, StepStatus,
 };
 
 const BACKUP: &str = "
@@ -259,6 +259,29 @@ fn measured_problems_are_open_until_they_are_not_reported() {
     assert!(!report(all).is_news(&test.world));
     test.run(report(vec![old])).unwrap();
     assert_eq!(open(&test), ["backup_old"]);
+}
+
+#[test]
+fn a_measured_problem_names_the_newest_report() {
+    let mut test = TestWorld::new();
+    let workflow = test.push("w", BACKUP);
+    let mut dispatch = || test.dispatch(workflow, "manual", json!({})).unwrap();
+    let (first, second) = (dispatch(), dispatch());
+    let report = |job| Measure {
+        subject: Subject::from(&key(workflow, "manual")),
+        problems: vec![Problem::Stuck {
+            job,
+            reason: Reason::NoRunner,
+        }],
+    };
+    test.run(report(first)).unwrap();
+    let opened = only(&test).id;
+    assert!(report(second).is_news(&test.world));
+    test.run(report(second)).unwrap();
+    assert_eq!(
+        (only(&test).id, only(&test).problem.job()),
+        (opened, Some(second))
+    );
 }
 
 #[test]

@@ -64,6 +64,12 @@ fn conditions(test: &TestWorld) -> Vec<(&'static str, &'static str, &'static str
         .collect()
 }
 
+/// The codes of the open conditions. Nothing is listed twice.
+fn open(test: &TestWorld) -> Vec<&'static str> {
+    let open = test.world.conditions();
+    open.map(|open| open.problem.code()).collect()
+}
+
 #[test]
 fn a_source_follows_the_configuration() {
     let mut test = TestWorld::new();
@@ -114,6 +120,7 @@ fn the_conditions_follow_the_tip() {
             ("Active", "false", "tip_partly_active"),
         ]
     );
+    assert_eq!(open(&test), ["invalid_file"]);
     let missing = RecordTip {
         standing: Standing::NoFolder,
         file_count: 0,
@@ -128,11 +135,23 @@ fn the_conditions_follow_the_tip() {
         file_count: 0,
         ..tip("e")
     };
-    for (tip, valid, active, reason) in [
-        (missing, "true", "true", "folder_missing"),
-        (without_files, "true", "true", "no_workflows"),
-        (link, "unknown", "false", "folder_unreadable"),
-        (held("f"), "unknown", "false", "removal_held"),
+    for (tip, valid, active, reason, problem) in [
+        (missing, "true", "true", "folder_missing", None),
+        (without_files, "true", "true", "no_workflows", None),
+        (
+            link,
+            "unknown",
+            "false",
+            "folder_unreadable",
+            Some("source_failing"),
+        ),
+        (
+            held("f"),
+            "unknown",
+            "false",
+            "removal_held",
+            Some("removal_held"),
+        ),
     ] {
         test.run(tip).unwrap();
         assert_eq!(
@@ -143,6 +162,7 @@ fn the_conditions_follow_the_tip() {
                 ("Active", active, reason),
             ]
         );
+        assert_eq!(open(&test), Vec::from_iter(problem));
     }
     assert_eq!(record(&test).applied_commit.as_deref(), Some("d"));
 }

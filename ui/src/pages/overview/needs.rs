@@ -9,7 +9,7 @@ use crate::links;
 use crate::list::{card, empty};
 use crate::pages::sources::shape_of;
 use crate::shell::Visit;
-use crate::words::{ago, condition, in_future, job_link, retry_sentence, with_code};
+use crate::words::{ago, condition, in_future, job_link, linked, retry_sentence};
 
 /// The most characters of a note.
 const NOTE_CHARS: u64 = 500;
@@ -61,15 +61,14 @@ fn row(visit: &Visit, open: &OpenCondition) -> Markup {
         li {
             (condition(shape, &open.code.replace('_', " ")))
             span {
-                (about(open)) ": " (message(open))
+                (about(open)) ": " (linked(&open.message, open.job.as_slice()))
                 @if let Some(noted) = &open.acknowledged {
                     span.muted {
-                        " Acknowledged by " (noted.by) " " (ago(noted.at, visit.now))
+                        "; acknowledged by " (noted.by) " " (ago(noted.at, visit.now))
                         @if let Some(note) = &noted.note { ": " (note) }
-                        "."
                     }
                 }
-                @if let Some(until) = open.silenced_until { span.muted { " Silenced until " (in_future(until, visit.now)) "." } }
+                @if let Some(until) = open.silenced_until { span.muted { "; silenced, which ends " (in_future(until, visit.now)) } }
                 (forms(visit, open))
             }
             span.muted { (ago(open.since, visit.now)) }
@@ -91,19 +90,6 @@ fn about(open: &OpenCondition) -> Markup {
                 @else if let Some(project) = &open.project { "project " a href=(links::project(project)) { (project) } }
                 @else { "everscand" }
             }
-        }
-    }
-}
-
-/// The sentence, with a link to the job that shows the problem.
-fn message(open: &OpenCondition) -> Markup {
-    let Some(job) = open.job else {
-        return with_code(&open.message);
-    };
-    html! {
-        @match open.message.split_once(&format!("job {job}")) {
-            Some((before, after)) => { (with_code(before)) "job " (job_link(job)) (with_code(after)) }
-            None => { (job_link(job)) " " (with_code(&open.message)) }
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::change::Change;
+use crate::channel::Channel;
 use crate::condition::Condition;
 use crate::job::{Job, Trigger};
 use crate::limits::AUDIT_TEXT_CHARS;
@@ -71,6 +72,8 @@ kinds! {
     WorkflowResumed = "workflow_resumed",
     ScanSuspended = "scan_suspended",
     ScanResumed = "scan_resumed",
+    ChannelSet = "channel_set",
+    ChannelDeleted = "channel_deleted",
     BlobStored = "blob_stored",
     BlobDeleted = "blob_deleted",
     BlobLinkCreated = "blob_link_created",
@@ -279,6 +282,14 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         }
         Change::Source(source) => of_source(world, source),
         Change::Condition(condition) => of_condition(world, condition),
+        Change::Channel(channel) => {
+            let before = world.channel(channel.id);
+            let is_edited = before.is_none_or(|before| before.edit != channel.edit);
+            is_edited.then(|| of_channel(world, AuditKind::ChannelSet, channel))
+        }
+        Change::ChannelRemoved(id) => world
+            .channel(*id)
+            .map(|channel| of_channel(world, AuditKind::ChannelDeleted, channel)),
         // Pushes change workflows, and runners register themselves, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
@@ -303,6 +314,10 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::IdempotencyRemoved(_)
         | Change::BlobUsage(_)
         | Change::ConditionClosed(_)
+        | Change::Event(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingRemoved(_)
+        | Change::Delivery(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => None,
     };
@@ -328,6 +343,17 @@ fn of_condition(world: &World, condition: &Condition) -> Option<AuditAction> {
         Some(project) => action.in_project(world, project),
         None => action,
     })
+}
+
+fn of_channel(world: &World, kind: AuditKind, channel: &Channel) -> AuditAction {
+    let action = AuditAction {
+        version: Some(channel.edit.version),
+        ..AuditAction::new(kind).name(channel.name.as_str())
+    };
+    match channel.project {
+        Some(project) => action.in_project(world, project),
+        None => action,
+    }
 }
 
 /// Sources follow the configuration and the repositories. A person can only approve a tip.

@@ -3,12 +3,15 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
+use crate::channel::Channel;
 use crate::clocks::Clocks;
 use crate::condition::Condition;
+use crate::event::Event;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::ledger::Repeats;
+use crate::outbox::{DeliveryRecord, Outgoing};
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Expiry, Retention};
@@ -19,7 +22,9 @@ use crate::session::BrowserSession;
 use crate::source::{Source, TipRecord};
 use crate::suspension::Suspension;
 use crate::token::Token;
-use crate::{BlobLinkId, JobId, ProjectId, RegistrationId, RunnerId, ScanKey, TokenId};
+use crate::{
+    BlobLinkId, ChannelId, JobId, OutgoingId, ProjectId, RegistrationId, RunnerId, ScanKey, TokenId,
+};
 
 /// One change of a decision. It carries the complete new record, so applying it twice is harmless.
 #[derive(Debug, Clone)]
@@ -87,6 +92,15 @@ pub enum Change {
     /// A condition is open.
     Condition(Arc<Condition>),
     ConditionClosed(Arc<Condition>),
+    Channel(Arc<Channel>),
+    ChannelRemoved(ChannelId),
+    /// An event is appended to the ledger of its day.
+    Event(Arc<Event>),
+    /// Events that are not sent everywhere yet.
+    Outgoing(Arc<Outgoing>),
+    OutgoingRemoved(OutgoingId),
+    /// An attempt is appended to the delivery log.
+    Delivery(Arc<DeliveryRecord>),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not written.
     ClockFollowed(TimeDelta),
     /// The record of a jump that the stored expiry times do not follow yet; none when all of them have followed.
@@ -144,4 +158,6 @@ pub struct LedgerEntry {
     pub at: u64,
     /// The record, as JSON with its line end.
     pub text: String,
+    /// True if it says that a slot passed without a job.
+    pub is_slot_missed: bool,
 }

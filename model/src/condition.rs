@@ -5,12 +5,15 @@
 
 mod text;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
+use workflow::notify::{EventName, NotifyName};
 
 use crate::{
-    Actor, ConditionId, JobId, ProjectId, Reason, Rights, RunnerId, ScanKey, Scope, SourceName,
-    Timestamp, TokenId, WorkflowId,
+    Actor, ChannelId, ConditionId, JobId, ProjectId, Reason, Rights, RunnerId, ScanKey, Scope,
+    SourceName, Timestamp, TokenId, WorkflowId,
 };
 
 /// An open condition.
@@ -28,12 +31,19 @@ pub struct Condition {
     /// It is folded away until this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silenced_until: Option<Timestamp>,
+    /// The channels that have reported it. They also report its end.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub reported: BTreeSet<ChannelId>,
 }
 
 impl Condition {
     /// True if the holder of these rights may see its subject, and the job that it names.
     pub fn is_seen_by(&self, rights: &Rights) -> bool {
-        rights.scopes.allow(self.subject.scope())
+        let scope = match (self.project, &self.subject) {
+            (None, Subject::Channel { .. }) => Scope::Admin,
+            (_, subject) => subject.scope(),
+        };
+        rights.scopes.allow(scope)
             && (self.problem.job().is_none() || rights.scopes.allow(Scope::JobRead))
             && self.project.is_none_or(|project| rights.sees(project))
     }
@@ -72,6 +82,10 @@ pub enum Subject {
     Token {
         token: TokenId,
     },
+    /// A channel of a project.
+    Channel {
+        channel: ChannelId,
+    },
     Instance,
 }
 
@@ -91,7 +105,7 @@ impl Subject {
     pub const fn scope(&self) -> Scope {
         match self {
             Self::Scan { .. } | Self::Workflow { .. } => Scope::WorkflowRead,
-            Self::Source { .. } | Self::Project { .. } => Scope::ProjectRead,
+            Self::Source { .. } | Self::Project { .. } | Self::Channel { .. } => Scope::ProjectRead,
             Self::Runner { .. } => Scope::RunnerRead,
             Self::Token { .. } | Self::Instance => Scope::Admin,
         }
@@ -190,31 +204,51 @@ pub enum Problem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         newest: Option<Timestamp>,
     },
+    /// Messages do not arrive.
+    ChannelFailing {
+        channel: NotifyName,
+        reason: String,
+    },
 }
 
 impl Problem {
+    /// What rules of notifications call it.
+    pub const fn event(&self) -> EventName {
+        match self {
+            Self::Failing { .. } => EventName::Failing,
+            Self::Overdue { .. } => EventName::Overdue,
+            Self::Late { .. } => EventName::Late,
+            Self::TooShort { .. } => EventName::TooShort,
+            Self::TooLong { .. } => EventName::TooLong,
+            Self::Circle { .. } => EventName::Circle,
+            Self::Stuck { .. } => EventName::Stuck,
+            Self::HistoryDamaged => EventName::HistoryDamaged,
+            Self::Suspended { .. } => EventName::Suspended,
+            Self::SourceFailing { .. } => EventName::SourceFailing,
+            Self::InvalidFile { .. } => EventName::InvalidFile,
+            Self::RemovalHeld { .. } => EventName::RemovalHeld,
+            Self::MissingVar { .. } => EventName::MissingVar,
+            Self::MissingSecret { .. } => EventName::MissingSecret,
+            Self::RunnerLost => EventName::RunnerLost,
+            Self::TokenExpires { .. } => EventName::TokenExpires,
+            Self::CertificateExpires { .. } => EventName::CertificateExpires,
+            Self::DiskLow => EventName::DiskLow,
+            Self::BackupOld { .. } => EventName::BackupOld,
+            Self::ChannelFailing { .. } => EventName::ChannelFailing,
+        }
+    }
+
     /// The stable name of its kind.
     pub const fn code(&self) -> &'static str {
-        match self {
-            Self::Failing { .. } => "failing",
-            Self::Overdue { .. } => "overdue",
-            Self::Late { .. } => "late",
-            Self::TooShort { .. } => "too_short",
-            Self::TooLong { .. } => "too_long",
-            Self::Circle { .. } => "circle",
-            Self::Stuck { .. } => "stuck",
-            Self::HistoryDamaged => "history_damaged",
-            Self::Suspended { .. } => "suspended",
-            Self::SourceFailing { .. } => "source_failing",
-            Self::InvalidFile { .. } => "invalid_file",
-            Self::RemovalHeld { .. } => "removal_held",
-            Self::MissingVar { .. } => "missing_var",
-            Self::MissingSecret { .. } => "missing_secret",
-            Self::RunnerLost => "runner_lost",
-            Self::TokenExpires { .. } => "token_expires",
-            Self::CertificateExpires { .. } => "certificate_expires",
-            Self::DiskLow => "disk_low",
-            Self::BackupOld { .. } => "backup_old",
+        self.event().name()
+    }
+
+    /// How often a failing scan has failed since its newest success.
+    pub(crate) const fn failures(&self) -> Option<u64> {
+        if let Self::Failing { failures, .. } = self {
+            Some(*failures)
+        } else {
+            None
         }
     }
 
@@ -239,7 +273,8 @@ impl Problem {
             | Self::TokenExpires { .. }
             | Self::CertificateExpires { .. }
             | Self::DiskLow
-            | Self::BackupOld { .. } => None,
+            | Self::BackupOld { .. }
+            | Self::ChannelFailing { .. } => None,
         }
     }
 
@@ -263,7 +298,8 @@ impl Problem {
             | Self::TokenExpires { .. }
             | Self::CertificateExpires { .. }
             | Self::DiskLow
-            | Self::BackupOld { .. } => "",
+            | Self::BackupOld { .. }
+            | Self::ChannelFailing { .. } => "",
         };
         (self.code(), detail)
     }
@@ -289,7 +325,8 @@ impl Problem {
             | Self::RemovalHeld { .. }
             | Self::MissingVar { .. }
             | Self::MissingSecret { .. }
-            | Self::TokenExpires { .. } => false,
+            | Self::TokenExpires { .. }
+            | Self::ChannelFailing { .. } => false,
         }
     }
 }

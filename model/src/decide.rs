@@ -7,13 +7,16 @@ mod append;
 mod artifact;
 mod blob_links;
 mod blobs;
+mod channels;
 mod claim;
 mod clock;
 mod complete;
 mod conditions;
+mod deliveries;
 mod dispatch;
 mod end;
 mod evaluate;
+mod events;
 mod finish;
 mod job_end;
 mod observe;
@@ -39,10 +42,12 @@ pub use crate::read_set::{Evaluated, PreparedExpression};
 pub use artifact::{StoreArtifact, declared_artifact};
 pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
 pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
+pub use channels::{DeleteChannel, ResealChannel, SendAgain, SetChannel};
 pub use claim::{Claim, ClaimOutcome, Claimed, EvaluatedClaim, PreparedClaim};
 pub use clock::{FollowClock, ForgetClocks, NoteClocks, StoreExpiry};
 pub use complete::{Complete, Failure};
 pub use conditions::{Acknowledge, Look, Measure, Silence};
+pub use deliveries::{EndAttempt, Plan, PlanDeliveries};
 pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use evaluate::Evaluate;
@@ -145,6 +150,8 @@ pub fn decide<C: Command>(
     let mut decision = command.decide(world, moment)?;
     let observed = observe::observe(world, &decision.changes, moment);
     decision.changes.extend(observed);
+    let events = events::events(world, &decision.changes, moment);
+    decision.changes.extend(events);
     Ok(decision)
 }
 

@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use workflow::{Expect, ScanName};
 
 use crate::change::Change;
+use crate::channel::Channel;
 use crate::condition::{Problem, Subject};
 use crate::job::{Job, JobState};
 use crate::limits::{JOBS_CONSIDERED, TOKEN_EXPIRES_SOON};
@@ -18,7 +19,9 @@ use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::world::World;
 use crate::world::names::Name;
-use crate::{JobId, ProjectId, Reason, ScanKey, SourceName, Timestamp, TokenId, WorkflowId};
+use crate::{
+    ChannelId, JobId, ProjectId, Reason, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
+};
 
 /// The world as it is after some changes of one decision.
 pub(crate) struct After<'a> {
@@ -118,6 +121,17 @@ impl<'a> After<'a> {
             .map(|token| &**token)
     }
 
+    fn channel(&self, id: ChannelId) -> Option<&'a Channel> {
+        let changed = self.last(|change| match change {
+            Change::Channel(channel) if channel.id == id => Some(Some(channel)),
+            Change::ChannelRemoved(removed) if *removed == id => Some(None),
+            _ => None,
+        });
+        changed
+            .unwrap_or_else(|| self.world.channel(id))
+            .map(|channel| &**channel)
+    }
+
     /// The names that the active workflows of a project use.
     fn names(&self, project: ProjectId) -> BTreeSet<Name> {
         let mut counts: BTreeMap<Name, i64> = self
@@ -172,6 +186,10 @@ impl<'a> After<'a> {
             }
             Subject::Source { source } => Some(Some(ProjectId::of_source(source))),
             Subject::Project { project } => Some(Some(*project)),
+            Subject::Channel { channel } => {
+                let known = self.world.channel(*channel).map(|channel| &**channel);
+                Some(known.or_else(|| self.channel(*channel))?.project)
+            }
             Subject::Runner { .. } | Subject::Token { .. } | Subject::Instance => Some(None),
         }
     }
@@ -196,6 +214,17 @@ pub(crate) fn derived(after: &After<'_>, subject: &Subject) -> Vec<Derived> {
             expires.into_iter().collect()
         }
         Subject::Project { project } => missing(after, *project),
+        Subject::Channel { channel } => {
+            let channel = after.channel(*channel);
+            let failing = channel.and_then(|channel| {
+                let reason = channel.failing.as_ref()?.reason.clone();
+                Some(now(Problem::ChannelFailing {
+                    channel: channel.name.clone(),
+                    reason,
+                }))
+            });
+            failing.into_iter().collect()
+        }
         Subject::Runner { .. } | Subject::Instance => Vec::new(),
     }
 }
@@ -433,6 +462,14 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         Change::TokenRemoved(token) => {
             subjects.insert(Subject::Token { token: *token });
         }
+        Change::Channel(channel) => {
+            subjects.insert(Subject::Channel {
+                channel: channel.id,
+            });
+        }
+        Change::ChannelRemoved(channel) => {
+            subjects.insert(Subject::Channel { channel: *channel });
+        }
         Change::Tip(_)
         | Change::RevisionRead(_)
         | Change::Digests(_)
@@ -462,6 +499,10 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::BlobUsage(_)
         | Change::Condition(_)
         | Change::ConditionClosed(_)
+        | Change::Event(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingRemoved(_)
+        | Change::Delivery(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => {}
     }

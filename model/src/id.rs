@@ -76,6 +76,13 @@ ids! {
     SessionId;
     BlobLinkId;
     ConditionId;
+    EventId;
+    /// A channel of notifications.
+    ChannelId;
+    /// A record of the outbox.
+    OutgoingId;
+    /// A message of a channel. All its attempts have the same id.
+    MessageId;
     /// An unused registration token.
     RegistrationId;
 }
@@ -96,6 +103,16 @@ impl ConditionId {
         Self(Uuid::new_v5(
             &NAMES,
             format!("condition\0{order:?}\0{about}").as_bytes(),
+        ))
+    }
+}
+
+impl MessageId {
+    /// The id of the message that a channel begins at this position.
+    pub(crate) fn begun(channel: ChannelId, order: Order) -> Self {
+        Self(Uuid::new_v5(
+            &channel.0,
+            format!("message\0{order:?}").as_bytes(),
         ))
     }
 }
@@ -137,7 +154,7 @@ macro_rules! random {
     )*};
 }
 
-random! { RunnerId TokenId SessionId BlobLinkId RegistrationId }
+random! { RunnerId TokenId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId }
 
 impl JobId {
     /// Smaller than the id of any job.

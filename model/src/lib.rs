@@ -12,12 +12,14 @@ mod audit;
 pub mod blob;
 pub mod blob_versions;
 mod change;
+pub mod channel;
 mod clause;
 mod clocks;
 pub mod condition;
 pub mod decide;
 mod derive;
 mod error_chain;
+pub mod event;
 mod frozen;
 mod history;
 mod hops;
@@ -33,6 +35,7 @@ mod masker;
 mod matching;
 mod moment;
 mod named_values;
+pub mod outbox;
 pub mod plan;
 mod principal;
 mod project;
@@ -77,8 +80,9 @@ pub use error_chain::{causes, error_chain};
 pub use history::HistoryLine;
 pub use hops::{Circle, Hops};
 pub use id::{
-    ArtifactId, BlobLinkId, ConditionId, Holder, JobId, ParseIdError, ProjectId, RegistrationId,
-    RevisionId, RunnerId, ScanKey, SessionId, SourceName, SourceNameError, TokenId, WorkflowId,
+    ArtifactId, BlobLinkId, ChannelId, ConditionId, EventId, Holder, JobId, MessageId, OutgoingId,
+    ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
+    SourceNameError, TokenId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{

@@ -121,6 +121,36 @@ pub const OPEN_CONDITIONS: usize = 1_000;
 /// commits of their own.
 pub(crate) const OBSERVED: usize = 20;
 
+/// Events of one decision. Only a job with more artifacts makes more.
+pub(crate) const EVENTS: usize = 100;
+
+/// Records of the outbox of one project, and of the instance. Further events are counted.
+pub const OUTBOX: usize = 10_000;
+
+/// Channels of one project, and of the instance.
+pub const CHANNELS: usize = 100;
+
+/// Bytes of a text in the target of a channel, and characters of its secret.
+pub(crate) const CHANNEL_TEXT_BYTES: usize = 2_000;
+
+/// Recipients of a mail channel.
+pub(crate) const RECIPIENTS: usize = 20;
+
+/// Records that one plan of deliveries changes. A commit has at most 100 operations.
+pub(crate) const DELIVERY_CHANGES: usize = 60;
+
+/// Pauses before the retries of a message, in seconds. Later retries come each hour, for a day.
+pub(crate) const DELIVERY_RETRIES: [u64; 5] = [10, 30, 120, 600, 1_800];
+
+/// The longest pause that a receiver may ask for.
+pub(crate) const RETRY_AFTER: TimeDelta = TimeDelta::hours(1);
+
+/// Failed attempts after which a channel is reported.
+pub(crate) const CHANNEL_FAILS_AFTER: u32 = 3;
+
+/// Times of messages that a channel keeps for its pace.
+pub(crate) const PACE_KEPT: usize = 30;
+
 /// Unfinished jobs of a scan that its conditions consider, from each end of the queue.
 pub(crate) const JOBS_CONSIDERED: usize = 32;
 

@@ -115,6 +115,8 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::RegistrationCreated
         | Kind::ConditionAcknowledged
         | Kind::ConditionSilenced
+        | Kind::ChannelSet
+        | Kind::ChannelDeleted
         | Kind::SourceSynced
         | Kind::SourceApproved
         | Kind::VarSet

@@ -11,6 +11,7 @@ mod ends;
 mod jobs;
 mod lookup;
 pub(crate) mod names;
+mod outbox;
 mod queue;
 mod triggers;
 mod workflows;
@@ -23,6 +24,7 @@ use self::conditions::Conditions;
 use self::ends::Ends;
 use self::jobs::Jobs;
 use self::names::Names;
+use self::outbox::Outbox;
 use self::queue::Place;
 use self::triggers::Triggers;
 use crate::abilities::Abilities;
@@ -59,6 +61,7 @@ pub struct World {
     triggers: Triggers,
     conditions: Conditions,
     names: Names,
+    outbox: Outbox,
     jobs: Jobs,
     latest_job: Option<JobId>,
     latest_order: Order,
@@ -208,6 +211,20 @@ impl World {
             }
             Change::Condition(condition) => self.open(condition),
             Change::ConditionClosed(condition) => self.close(condition),
+            Change::Channel(channel) => {
+                let sending = channel.sending.iter().map(|sending| sending.planned);
+                self.latest_order = sending.fold(self.latest_order, Order::max);
+                self.outbox.put_channel(channel);
+            }
+            Change::ChannelRemoved(id) => self.outbox.remove_channel(*id),
+            Change::Outgoing(outgoing) => {
+                let deliveries = outgoing.deliveries.iter().flatten();
+                let planned = deliveries.map(|delivery| delivery.planned);
+                let latest = planned.fold(outgoing.order, Order::max);
+                self.latest_order = self.latest_order.max(latest);
+                self.outbox.put(outgoing);
+            }
+            Change::OutgoingRemoved(id) => self.outbox.remove(*id),
             Change::ClockFollowed(by) => self.follow_clock(*by),
             Change::Clocks(clocks) => self.note_clocks(clocks.clone()),
             Change::Tip(_)
@@ -218,7 +235,9 @@ impl World {
             | Change::ExpiryRemoved(_)
             | Change::HistoryPageRemoved(..)
             | Change::Ledger(_)
-            | Change::LedgerPageRemoved(..) => {}
+            | Change::LedgerPageRemoved(..)
+            | Change::Event(_)
+            | Change::Delivery(_) => {}
         }
     }
 

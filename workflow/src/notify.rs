@@ -235,6 +235,9 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// What follows a message within this time becomes one message, unless the rule says another time.
+    pub const GROUP: TimeDelta = TimeDelta::seconds(30);
+
     /// The rule of a channel that has no other rule.
     pub fn of(channel: NotifyName) -> Self {
         Self {
@@ -278,7 +281,7 @@ impl Rule {
             Some("0s") => TimeDelta::zero(),
             given => given
                 .and_then(|text| parse_duration(text).ok())
-                .unwrap_or(TimeDelta::seconds(30)),
+                .unwrap_or(Self::GROUP),
         }
     }
 

@@ -70,6 +70,9 @@ impl fmt::Display for Problem {
             Self::BackupOld {
                 newest: Some(newest),
             } => write!(f, "the newest backup is of {}", time(*newest)),
+            Self::ChannelFailing { channel, reason } => {
+                write!(f, "messages to the channel {channel} do not arrive: {reason}")
+            }
         }
     }
 }

@@ -193,6 +193,12 @@ fn size(change: &Change) -> usize {
         | Change::BlobUsage(_)
         | Change::Condition(_)
         | Change::ConditionClosed(_)
+        | Change::Channel(_)
+        | Change::ChannelRemoved(_)
+        | Change::Event(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingRemoved(_)
+        | Change::Delivery(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return 0,
     };

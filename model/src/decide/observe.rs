@@ -97,6 +97,7 @@ pub(super) fn settle(
                     since: moment.now,
                     acknowledged: None,
                     silenced_until: None,
+                    reported: BTreeSet::new(),
                 }
             }
         };

@@ -150,6 +150,8 @@ pub enum Refusal {
     NoSuchProject { project: String },
     #[error("project `{project}` has no var `{name}`")]
     NoSuchVar { project: String, name: String },
+    #[error("there is no channel {name}")]
+    NoSuchChannel { name: String },
     #[error("project `{project}` has no secret `{name}`")]
     NoSuchSecret { project: String, name: String },
     #[error("there is no blob `{path}`")]

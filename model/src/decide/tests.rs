@@ -5,6 +5,7 @@ mod claim;
 mod clock;
 mod complete;
 mod conditions;
+mod deliveries;
 mod dispatch;
 mod end;
 mod once;

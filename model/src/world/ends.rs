@@ -327,6 +327,12 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::BlobUsage(_)
         | Change::Condition(_)
         | Change::ConditionClosed(_)
+        | Change::Channel(_)
+        | Change::ChannelRemoved(_)
+        | Change::Event(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingRemoved(_)
+        | Change::Delivery(_)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return None,
     })

@@ -198,8 +198,8 @@ fn repeated_suspensions_and_resumptions_change_nothing() {
     assert!(scene.resume(None).is_empty(), "it is not suspended");
     assert_eq!(
         scene.suspend(None).len(),
-        2,
-        "the suspension and its condition"
+        3,
+        "the suspension, its condition and the event"
     );
     scene.pass(10);
     assert!(scene.suspend(None).is_empty());

@@ -1,0 +1,329 @@
+//! Sets and deletes channels, and sends a message again.
+
+use std::sync::Arc;
+
+use workflow::notify::NotifyName;
+
+use super::values::{Precondition, edited, project_name};
+use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
+use crate::channel::{Channel, Offered, Security, SendingStep, Target, place};
+use crate::event::Event;
+use crate::limits::{CHANNEL_TEXT_BYTES, CHANNELS, RECIPIENTS, SECRET_CHARS};
+use crate::moment::Moment;
+use crate::outbox::{Delivery, Due, Outgoing};
+use crate::sealing::{Sealed, SealingKey, SecretValue};
+use crate::sealing_keys::{KeyState, SealingKeys};
+use crate::world::World;
+use crate::{Actor, ChannelId, OutgoingId, ProjectId};
+
+/// Create a channel, or change it. A channel with another target loses its secret.
+#[derive(Debug, Clone)]
+pub struct SetChannel {
+    /// None for a channel of the instance.
+    pub project: Option<ProjectId>,
+    pub name: NotifyName,
+    pub offered: Offered,
+    pub target: Target,
+    /// None keeps the secret.
+    pub secret: Option<SecretValue>,
+    pub key: SealingKey,
+    pub actor: Actor,
+    pub expects: Precondition,
+}
+
+impl Command for SetChannel {
+    type Answer = Arc<Channel>;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Arc<Channel>>, Refusal> {
+        if let Some(project) = self.project {
+            project_name(world, project)?;
+        }
+        check(&self.target)?;
+        let before = world.channel_of(self.project, &self.name);
+        let edit = before.map(|channel| &channel.edit);
+        self.expects.check("channel", self.name.as_str(), edit)?;
+        if before.is_none() && world.channels_of(self.project).count() >= CHANNELS {
+            let problem = format!("there are {CHANNELS} channels already: delete one first");
+            return Err(Refusal::invalid("name", problem));
+        }
+        let id = before.map_or_else(|| ChannelId::random(moment.entropy), |channel| channel.id);
+        let same = before.filter(|channel| channel.target == self.target);
+        let secret = match &self.secret {
+            Some(value) => Some(seal(&self.key, id, value, moment)?),
+            None => same.and_then(|channel| channel.secret.clone()),
+        };
+        check_secret(&self.target, secret.is_some(), before.is_some())?;
+        let mut version = before.map_or(0, |channel| channel.edit.version);
+        let channel = Arc::new(Channel {
+            id,
+            project: self.project,
+            name: self.name,
+            offered: self.offered,
+            target: self.target,
+            secret,
+            edit: edited(&mut version, self.actor, moment),
+            sent: before.map_or_else(Vec::new, |channel| channel.sent.clone()),
+            sending: before.and_then(|channel| channel.sending.clone()),
+            failing: None,
+        });
+        Ok(Decision {
+            changes: vec![Change::Channel(channel.clone())],
+            answer: channel,
+        })
+    }
+}
+
+fn seal(
+    key: &SealingKey,
+    id: ChannelId,
+    value: &SecretValue,
+    moment: &mut Moment<'_>,
+) -> Result<Sealed, Refusal> {
+    let text = value.reveal();
+    if text.is_empty() || text.chars().count() > CHANNEL_TEXT_BYTES || text.contains('\n') {
+        let problem = format!("must be one line of 1 to {CHANNEL_TEXT_BYTES} characters");
+        return Err(Refusal::invalid("secret", problem));
+    }
+    Sealed::seal(key, place(id), value, moment.entropy)
+        .map_err(|error| Refusal::invalid("secret", error.to_string()))
+}
+
+/// Whether the target has the secret that it needs, and no other.
+fn check_secret(target: &Target, has_secret: bool, is_edit: bool) -> Result<(), Refusal> {
+    let needed = match target {
+        Target::Email { username, .. } => username.as_ref().map(|_| "the password of the account"),
+        Target::Webhook { .. } => Some("a signing key"),
+        Target::Slack | Target::Discord => Some("the address of the webhook"),
+        Target::Ntfy { .. } => return Ok(()),
+        Target::Command { .. } => None,
+    };
+    let problem = match (needed, has_secret) {
+        (Some(needed), false) if is_edit => {
+            format!("is missing: a channel with another target needs {needed} again")
+        }
+        (Some(needed), false) => format!("is missing: the channel needs {needed}"),
+        (None, true) => "has no effect for this kind of channel: leave it out".to_owned(),
+        (Some(_), true) | (None, false) => return Ok(()),
+    };
+    Err(Refusal::invalid("secret", problem))
+}
+
+fn check(target: &Target) -> Result<(), Refusal> {
+    let short = |field, text: &str| {
+        let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
+        (is_plain && text.len() <= CHANNEL_TEXT_BYTES)
+            .then_some(())
+            .ok_or_else(|| {
+                let problem = format!("must be one line of 1 to {CHANNEL_TEXT_BYTES} bytes");
+                Refusal::invalid(field, problem)
+            })
+    };
+    let address = |field, text: &str| {
+        short(field, text)?;
+        let (user, host) = text.rsplit_once('@').unwrap_or_default();
+        let is_address = !user.is_empty()
+            && !host.is_empty()
+            && !text.contains(|c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';'));
+        is_address.then_some(()).ok_or_else(|| {
+            Refusal::invalid(field, format!("`{text}` is no mail address (NAME@HOST)"))
+        })
+    };
+    let url = |field, text: &str| {
+        short(field, text)?;
+        let rest = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"));
+        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+        let is_url = host.is_some_and(|host| !host.is_empty() && !host.contains('@'));
+        is_url.then_some(()).ok_or_else(|| {
+            let problem = "must be an address such as https://host/path, without a user name";
+            Refusal::invalid(field, problem)
+        })
+    };
+    let authority = |ca: &Option<String>| match ca {
+        Some(pem) if pem.len() > SECRET_CHARS || !pem.contains("BEGIN CERTIFICATE") => {
+            let problem = format!("must be a certificate as PEM of at most {SECRET_CHARS} bytes");
+            Err(Refusal::invalid("ca", problem))
+        }
+        Some(_) | None => Ok(()),
+    };
+    match target {
+        Target::Email {
+            host,
+            port,
+            security,
+            from,
+            to,
+            username,
+            ca,
+        } => {
+            short("host", host)?;
+            if *port == 0 {
+                return Err(Refusal::invalid("port", "must be from 1 to 65535"));
+            }
+            if to.is_empty() || to.len() > RECIPIENTS {
+                let problem = format!("must be 1 to {RECIPIENTS} addresses");
+                return Err(Refusal::invalid("to", problem));
+            }
+            address("from", from)?;
+            to.iter().try_for_each(|to| address("to", to))?;
+            if let Some(username) = username {
+                short("username", username)?;
+                if *security == Security::None {
+                    let problem = "a password needs `starttls` or `tls`";
+                    return Err(Refusal::invalid("security", problem));
+                }
+            }
+            authority(ca)
+        }
+        Target::Webhook { url: to, ca } => {
+            url("url", to)?;
+            authority(ca)
+        }
+        Target::Slack | Target::Discord => Ok(()),
+        Target::Ntfy { server, topic, ca } => {
+            url("server", server)?;
+            let is_topic = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if topic.is_empty() || topic.len() > 64 || !topic.chars().all(is_topic) {
+                let problem = "must be 1 to 64 letters, digits, `-` or `_`";
+                return Err(Refusal::invalid("topic", problem));
+            }
+            authority(ca)
+        }
+        Target::Command { command } => short("command", command),
+    }
+}
+
+/// Delete a channel. What waits for it is not sent.
+#[derive(Debug, Clone)]
+pub struct DeleteChannel {
+    pub project: Option<ProjectId>,
+    pub name: NotifyName,
+    pub expects: Precondition,
+}
+
+impl Command for DeleteChannel {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let channel = find(world, self.project, self.name)?;
+        self.expects
+            .check("channel", channel.name.as_str(), Some(&channel.edit))?;
+        Ok(Decision::of([Change::ChannelRemoved(channel.id)]))
+    }
+}
+
+/// Send the message that waits for a retry now, or send these events of a failed message again.
+#[derive(Debug, Clone)]
+pub struct SendAgain {
+    pub project: Option<ProjectId>,
+    pub name: NotifyName,
+    /// Of a failed message.
+    pub events: Vec<Event>,
+}
+
+impl Command for SendAgain {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let known = find(world, self.project, self.name)?;
+        let mut channel = Channel::clone(known);
+        if let Some(failing) = &mut channel.failing {
+            failing.is_gone = false;
+        }
+        if let Some(sending) = &mut channel.sending
+            && let SendingStep::RetryAt { at } = &mut sending.step
+        {
+            *at = moment.now;
+        }
+        let deliveries = vec![Delivery {
+            channel: channel.id,
+            rule: None,
+            events: self.events.iter().map(|event| event.id).collect(),
+            due: Due::At {
+                at: moment.now,
+                held: None,
+            },
+            planned: moment.order,
+        }];
+        let mut changes = vec![Change::Channel(Arc::new(channel))];
+        if let Some(first) = self.events.first() {
+            changes.push(Change::Outgoing(Arc::new(Outgoing {
+                id: OutgoingId::random(moment.entropy),
+                order: moment.order,
+                project: first.project,
+                events: self.events,
+                left_out: 0,
+                deliveries: Some(deliveries),
+            })));
+        }
+        Ok(Decision {
+            changes,
+            answer: (),
+        })
+    }
+}
+
+/// Seal the secret of a channel with the current key. The answer is false if it is damaged.
+#[derive(Debug, Clone)]
+pub struct ResealChannel {
+    pub channel: ChannelId,
+    pub keys: SealingKeys,
+}
+
+impl Command for ResealChannel {
+    type Answer = bool;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<bool>, Refusal> {
+        let Some(channel) = world.channel(self.channel) else {
+            return Ok(Decision::unchanged(true));
+        };
+        let is_old = |sealed: &Sealed| self.keys.state_of(&sealed.key) == KeyState::Old;
+        let (Some(opened), true) = (
+            channel.open(&self.keys),
+            channel.secret.as_ref().is_some_and(is_old),
+        ) else {
+            return Ok(Decision::unchanged(true));
+        };
+        let sealed = opened.and_then(|value| {
+            Sealed::seal(
+                self.keys.current(),
+                place(channel.id),
+                &value,
+                moment.entropy,
+            )
+        });
+        let Ok(sealed) = sealed else {
+            return Ok(Decision::unchanged(false));
+        };
+        let channel = Channel {
+            secret: Some(sealed),
+            ..Channel::clone(channel)
+        };
+        Ok(Decision {
+            changes: vec![Change::Channel(Arc::new(channel))],
+            answer: true,
+        })
+    }
+}
+
+fn find(
+    world: &World,
+    project: Option<ProjectId>,
+    name: NotifyName,
+) -> Result<&Arc<Channel>, Refusal> {
+    world
+        .channel_of(project, &name)
+        .ok_or_else(|| Refusal::NoSuchChannel {
+            name: name.to_string(),
+        })
+}

@@ -1,0 +1,499 @@
+//! What happens is sent once to each channel, in few messages, whatever fails.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use serde_json::json;
+use workflow::notify::NotifyName;
+
+use crate::channel::{Channel, Offered, SendingStep, Target};
+use crate::condition::Problem;
+use crate::decide::{
+    Complete, DeleteChannel, EndAttempt, Plan, PlanDeliveries, Precondition, Refusal, SendAgain,
+    SetChannel, StoreArtifact,
+};
+use crate::event::{Event, What};
+use crate::outbox::{DeliveryRecord, SendResult};
+use crate::sealing::{SealingKey, SecretValue};
+use crate::testing::{TestWorld, complete, key, source, step, succeeded};
+use crate::{Actor, Change, ProjectId, ScanKey, StepOutcome, StepStatus};
+
+const MANUAL: &str = "
+scans:
+  manual:
+    on: {dispatch: {}}
+    steps: [{run: once}]
+  other:
+    on: {dispatch: {}}
+    steps: [{run: once}]
+";
+
+fn name(text: &str) -> NotifyName {
+    NotifyName::new(text).unwrap()
+}
+
+fn hook(project: Option<ProjectId>, text: &str) -> SetChannel {
+    SetChannel {
+        project,
+        name: name(text),
+        offered: Offered::default(),
+        target: Target::Webhook {
+            url: "https://hook.example/in".to_owned(),
+            ca: None,
+        },
+        secret: Some(SecretValue::new("whsec_c2VjcmV0".to_owned())),
+        key: SealingKey::random(&mut crate::moment::SeededEntropy::new(7)),
+        actor: Actor::Daemon,
+        expects: Precondition::Anything,
+    }
+}
+
+fn project() -> Option<ProjectId> {
+    Some(ProjectId::of_source(&source()))
+}
+
+fn channel(test: &TestWorld, text: &str) -> Arc<Channel> {
+    let mut all = test.world.channels();
+    all.find(|channel| channel.name == name(text))
+        .unwrap()
+        .clone()
+}
+
+fn job(test: &mut TestWorld, scan: &ScanKey, succeeds: bool) -> Vec<Change> {
+    let runner = test.world.runners().next().map(|runner| runner.id);
+    let runner = runner.unwrap_or_else(|| test.runner("first", &[]));
+    let job = test
+        .dispatch(scan.workflow, scan.scan.as_str(), json!({}))
+        .unwrap();
+    let token = test.claim(job, runner).unwrap();
+    let failed = step(0, StepStatus::Failed, Some(StepOutcome::Failed));
+    let steps = if succeeds { succeeded(1) } else { vec![failed] };
+    let complete = Complete {
+        steps,
+        ..complete(job, token)
+    };
+    test.changes(complete).unwrap().0
+}
+
+fn plan(test: &mut TestWorld) -> Plan {
+    loop {
+        let plan = test.run(PlanDeliveries { at_start: false }).unwrap();
+        if !plan.begun.is_empty() || plan.next != Some(test.now) {
+            return plan;
+        }
+    }
+}
+
+/// The events of the message that a channel is sending, oldest first.
+fn events(test: &TestWorld, channel: &Channel) -> Vec<Event> {
+    let at = channel.sending.as_ref().unwrap().at;
+    let mut found: Vec<Event> = Vec::new();
+    for outgoing in test.world.due_for(channel.id, at) {
+        for delivery in outgoing.deliveries.iter().flatten() {
+            if delivery.is_in(channel) {
+                let events = outgoing.events.iter();
+                found.extend(
+                    events
+                        .filter(|it| delivery.events.contains(&it.id))
+                        .cloned(),
+                );
+            }
+        }
+    }
+    found.sort_by_key(|event| event.at);
+    found
+}
+
+fn what(events: &[Event]) -> Vec<&'static str> {
+    let word = |event: &Event| match &event.what {
+        What::Opened { .. } => "opened",
+        What::FailedAgain { .. } => "again",
+        What::Closed { .. } => "closed",
+        What::SlotMissed => "missed",
+        What::WorkflowRemoved => "removed",
+        What::Artifact { .. } => "artifact",
+    };
+    events.iter().map(word).collect()
+}
+
+fn end(test: &mut TestWorld, channel: &Channel, result: SendResult) -> Vec<Change> {
+    let sending = channel.sending.as_ref().unwrap();
+    let record = DeliveryRecord {
+        at: test.now,
+        message: sending.message,
+        channel: channel.id,
+        channel_name: channel.name.clone(),
+        project: channel.project,
+        attempt: sending.attempt,
+        is_repeated: sending.is_repeated,
+        result,
+        title: String::new(),
+        events: Vec::new(),
+        event_count: 0,
+        jobs: Vec::new(),
+    };
+    let end = EndAttempt {
+        record,
+        after: None,
+        is_gone: false,
+        spread: 0.5,
+    };
+    test.changes(end).unwrap().0
+}
+
+fn delivered() -> SendResult {
+    SendResult::Delivered {
+        reply: "200".to_owned(),
+    }
+}
+
+fn refused() -> SendResult {
+    SendResult::Failed {
+        reason: "403".to_owned(),
+    }
+}
+
+fn retry(test: &TestWorld) -> SendResult {
+    SendResult::Retry {
+        reason: "503".to_owned(),
+        at: test.now,
+    }
+}
+
+/// Plans, and returns what each channel sends; everything arrives.
+fn sent(test: &mut TestWorld) -> Vec<Vec<&'static str>> {
+    let mut sent = Vec::new();
+    for channel in plan(test).begun {
+        sent.push(what(&events(test, &channel)));
+        end(test, &channel, delivered());
+    }
+    test.run(PlanDeliveries { at_start: false }).unwrap();
+    sent
+}
+
+fn minutes(test: &mut TestWorld, minutes: i64) {
+    test.pass(TimeDelta::minutes(minutes));
+}
+
+#[test]
+fn a_failure_and_its_end_are_sent_once_each() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    test.run(hook(project(), "ops")).unwrap();
+    let changes = job(&mut test, &manual, false);
+    assert!(
+        changes.iter().any(|it| matches!(it, Change::Outgoing(_))),
+        "the commit of the failure carries its message"
+    );
+    assert_eq!(sent(&mut test), [["opened"]]);
+    assert_eq!(test.world.outbox().len(), 0);
+    minutes(&mut test, 1);
+    job(&mut test, &manual, false);
+    assert!(sent(&mut test).is_empty(), "it is still the same failure");
+    job(&mut test, &manual, true);
+    assert_eq!(sent(&mut test), [["closed"]]);
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn without_a_channel_nothing_is_kept_for_sending() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    let changes = job(&mut test, &manual, false);
+    assert!(changes.iter().any(|it| matches!(it, Change::Event(_))));
+    assert_eq!(test.world.outbox().len(), 0);
+    // A channel that is added later does not hear of the end.
+    test.run(hook(project(), "ops")).unwrap();
+    job(&mut test, &manual, true);
+    assert!(sent(&mut test).is_empty());
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn what_follows_a_message_within_half_a_minute_is_one_message() {
+    let mut test = TestWorld::new();
+    let workflow = test.push("w", MANUAL);
+    let (manual, other) = (key(workflow, "manual"), key(workflow, "other"));
+    test.run(hook(project(), "ops")).unwrap();
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    job(&mut test, &other, false);
+    job(&mut test, &manual, true);
+    test.pass(TimeDelta::seconds(29));
+    assert!(sent(&mut test).is_empty());
+    test.pass(TimeDelta::seconds(1));
+    assert_eq!(sent(&mut test), [["opened", "closed"]]);
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn a_burst_of_failures_is_two_messages() {
+    let mut test = TestWorld::new();
+    test.run(hook(project(), "ops")).unwrap();
+    let scans: Vec<ScanKey> = (0..200)
+        .map(|number| key(test.push(&format!("w{number}"), MANUAL), "manual"))
+        .collect();
+    for scan in &scans {
+        job(&mut test, scan, false);
+    }
+    let begun = plan(&mut test).begun;
+    let first = events(&test, &begun[0]).len();
+    end(&mut test, &begun[0], delivered());
+    assert!(plan(&mut test).begun.is_empty());
+    test.pass(TimeDelta::seconds(30));
+    let begun = plan(&mut test).begun;
+    assert_eq!(first + events(&test, &begun[0]).len(), scans.len());
+    end(&mut test, &begun[0], delivered());
+    assert!(plan(&mut test).begun.is_empty());
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn the_end_of_a_condition_waits_for_its_begin() {
+    for arrives in [true, false] {
+        let mut test = TestWorld::new();
+        let manual = key(test.push("w", MANUAL), "manual");
+        test.run(hook(project(), "ops")).unwrap();
+        job(&mut test, &manual, false);
+        let begun = plan(&mut test).begun;
+        job(&mut test, &manual, true);
+        assert!(plan(&mut test).begun.is_empty());
+        let result = if arrives { delivered() } else { refused() };
+        end(&mut test, &begun[0], result);
+        let next = plan(&mut test).begun;
+        minutes(&mut test, 1);
+        let later = plan(&mut test).begun;
+        let mut messages = next.iter().chain(&later);
+        if arrives {
+            let closing = messages.next().unwrap();
+            assert_eq!(what(&events(&test, closing)), ["closed"]);
+            end(&mut test, closing, delivered());
+        }
+        assert!(plan(&mut test).begun.is_empty());
+        assert_eq!(test.world.outbox().len(), 0);
+    }
+}
+
+#[test]
+fn a_begin_that_is_still_held_goes_with_its_end() {
+    let mut test = TestWorld::new();
+    let workflow = test.push("w", MANUAL);
+    let (manual, other) = (key(workflow, "manual"), key(workflow, "other"));
+    test.run(hook(project(), "ops")).unwrap();
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    job(&mut test, &other, false);
+    plan(&mut test);
+    job(&mut test, &other, true);
+    assert!(sent(&mut test).is_empty());
+    test.pass(TimeDelta::seconds(30));
+    assert_eq!(sent(&mut test), [["opened", "closed"]]);
+}
+
+#[test]
+fn a_failed_attempt_is_repeated_with_the_same_id_and_then_given_up() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    test.run(hook(project(), "ops")).unwrap();
+    job(&mut test, &manual, false);
+    let first = plan(&mut test).begun.remove(0);
+    let message = first.sending.as_ref().unwrap().message;
+    let mut attempt = first;
+    let begin = test.now;
+    let mut attempts = 1;
+    loop {
+        let result = retry(&test);
+        end(&mut test, &attempt, result);
+        let failing = channel(&test, "ops").failing.is_some();
+        assert_eq!(failing, attempts >= 3, "attempt {attempts}");
+        let next = plan(&mut test);
+        let Some(at) = next.next else { break };
+        test.now = at;
+        let mut begun = plan(&mut test).begun;
+        if begun.is_empty() {
+            break;
+        }
+        attempt = begun.remove(0);
+        attempts += 1;
+        let sending = attempt.sending.as_ref().unwrap();
+        assert_eq!((sending.message, sending.attempt), (message, attempts));
+    }
+    assert!(
+        test.now - begin >= TimeDelta::hours(24),
+        "{}",
+        test.now - begin
+    );
+    assert!(test.now - begin < TimeDelta::hours(26));
+    plan(&mut test);
+    assert!(channel(&test, "ops").sending.is_none());
+    let open: Vec<_> = test
+        .world
+        .conditions()
+        .map(|it| it.problem.code())
+        .collect();
+    assert!(open.contains(&"channel_failing"), "{open:?}");
+}
+
+#[test]
+fn a_channel_that_works_again_is_no_problem_any_more() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    test.run(hook(project(), "ops")).unwrap();
+    test.run(hook(project(), "second")).unwrap();
+    job(&mut test, &manual, false);
+    let begun = plan(&mut test).begun;
+    let (ops, second) = match begun[0].name.as_str() {
+        "ops" => (&begun[0], &begun[1]),
+        _ => (&begun[1], &begun[0]),
+    };
+    end(&mut test, second, delivered());
+    end(&mut test, ops, refused());
+    let reason = test.world.conditions().find_map(|it| match &it.problem {
+        Problem::ChannelFailing { reason, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    assert_eq!(reason.as_deref(), Some("403"));
+    minutes(&mut test, 1);
+    // The other channel reports it, and it does not report itself.
+    assert_eq!(sent(&mut test), [["opened"]]);
+    test.run(SendAgain {
+        project: project(),
+        name: name("ops"),
+        events: vec![],
+    })
+    .unwrap();
+    job(&mut test, &manual, true);
+    minutes(&mut test, 1);
+    let sent = sent(&mut test);
+    assert_eq!(
+        sent,
+        [["closed"]],
+        "the failed message is not followed by its end"
+    );
+}
+
+#[test]
+fn a_message_that_was_being_sent_when_the_daemon_stopped_is_sent_again_and_marked() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    test.run(hook(project(), "ops")).unwrap();
+    job(&mut test, &manual, false);
+    let first = plan(&mut test).begun.remove(0);
+    assert!(plan(&mut test).begun.is_empty(), "the sender has it");
+    let again = test.run(PlanDeliveries { at_start: true }).unwrap().begun;
+    let (before, after) = (
+        first.sending.clone().unwrap(),
+        again[0].sending.clone().unwrap(),
+    );
+    assert_eq!(before.message, after.message);
+    assert!(after.is_repeated && after.step == SendingStep::Now);
+    assert_eq!(what(&events(&test, &again[0])), ["opened"]);
+}
+
+#[test]
+fn what_waits_for_a_deleted_channel_is_dropped() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    test.run(hook(project(), "ops")).unwrap();
+    job(&mut test, &manual, false);
+    plan(&mut test);
+    let delete = DeleteChannel {
+        project: project(),
+        name: name("ops"),
+        expects: Precondition::Anything,
+    };
+    test.run(delete).unwrap();
+    plan(&mut test);
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn a_channel_of_the_instance_gets_events_of_projects_that_it_is_offered_to() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    test.run(hook(None, "all")).unwrap();
+    job(&mut test, &manual, false);
+    assert!(sent(&mut test).is_empty());
+    job(&mut test, &manual, true);
+    test.run(SetChannel {
+        offered: Offered::All,
+        ..hook(None, "all")
+    })
+    .unwrap();
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+}
+
+#[test]
+fn another_target_needs_its_secret_again() {
+    let mut test = TestWorld::new();
+    test.run(hook(project(), "ops")).unwrap();
+    let same = SetChannel {
+        secret: None,
+        ..hook(project(), "ops")
+    };
+    assert!(test.run(same.clone()).unwrap().secret.is_some());
+    let target = Target::Webhook {
+        url: "https://elsewhere.example/in".to_owned(),
+        ca: None,
+    };
+    let moved = test.run(SetChannel { target, ..same });
+    assert!(
+        matches!(&moved, Err(Refusal::InvalidField { field, .. }) if *field == "secret"),
+        "{moved:?}"
+    );
+}
+
+const ARTIFACTS: &str = "
+scans:
+  probe:
+    on: {dispatch: {}}
+    steps: [{run: once}]
+    artifacts:
+      - {name: hosts, paths: [a], notify_on: diff}
+      - {name: report, paths: [b], notify_on: always}
+      - {name: quiet, paths: [c]}
+";
+
+#[test]
+fn artifacts_are_reported_as_they_say() {
+    let mut test = TestWorld::new();
+    let probe = key(test.push("w", ARTIFACTS), "probe");
+    test.run(hook(project(), "ops")).unwrap();
+    let runner = test.runner("first", &[]);
+    let mut reported = |hosts: &str| {
+        let job = test.dispatch(probe.workflow, "probe", json!({})).unwrap();
+        let token = test.claim(job, runner).unwrap();
+        for (name, digest) in [("hosts", hosts), ("report", "same"), ("quiet", hosts)] {
+            test.run(StoreArtifact {
+                job,
+                token,
+                name: name.to_owned(),
+                size: 1,
+                sha256: "ab".to_owned(),
+                content_digest: digest.to_owned(),
+            })
+            .unwrap();
+        }
+        let complete = Complete {
+            steps: succeeded(1),
+            ..complete(job, token)
+        };
+        let changes = test.changes(complete).unwrap().0;
+        let names = changes.iter().filter_map(|change| match change {
+            Change::Event(event) => match &event.what {
+                What::Artifact { artifact, .. } => Some(artifact.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        reported("one"),
+        ["hosts", "report"],
+        "the first success differs"
+    );
+    assert_eq!(reported("one"), ["report"]);
+    assert_eq!(reported("two"), ["hosts", "report"]);
+}

@@ -1,0 +1,237 @@
+//! The channels, and what is not sent yet.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use workflow::notify::{NotifyName, Rule};
+
+use super::World;
+use crate::channel::Channel;
+use crate::condition::Subject;
+use crate::limits::OUTBOX;
+use crate::outbox::{Delivery, Outgoing};
+use crate::{ChannelId, ConditionId, Order, OutgoingId, ProjectId, Timestamp};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Outbox {
+    channels: BTreeMap<ChannelId, Arc<Channel>>,
+    channels_of: HashMap<Option<ProjectId>, BTreeMap<NotifyName, ChannelId>>,
+    by_id: HashMap<OutgoingId, Arc<Outgoing>>,
+    /// Records whose deliveries are not planned yet, oldest first.
+    unplanned: BTreeSet<(Order, OutgoingId)>,
+    /// The planned records of each channel, by the time when they are due.
+    due: BTreeMap<ChannelId, BTreeSet<(Timestamp, OutgoingId)>>,
+    of_condition: HashMap<ConditionId, BTreeSet<OutgoingId>>,
+    of_project: HashMap<Option<ProjectId>, BTreeSet<OutgoingId>>,
+}
+
+/// The time under which a delivery that waits for another message is indexed.
+fn time(delivery: &Delivery) -> Timestamp {
+    delivery.due.at().unwrap_or(Timestamp::MAX_UTC)
+}
+
+impl Outbox {
+    pub(super) fn put_channel(&mut self, channel: &Arc<Channel>) {
+        self.channels_of
+            .entry(channel.project)
+            .or_default()
+            .insert(channel.name.clone(), channel.id);
+        self.channels.insert(channel.id, channel.clone());
+    }
+
+    pub(super) fn remove_channel(&mut self, id: ChannelId) {
+        if let Some(channel) = self.channels.remove(&id)
+            && let Some(names) = self.channels_of.get_mut(&channel.project)
+        {
+            names.remove(&channel.name);
+        }
+    }
+
+    pub(super) fn put(&mut self, outgoing: &Arc<Outgoing>) {
+        self.remove(outgoing.id);
+        match &outgoing.deliveries {
+            None => {
+                self.unplanned.insert((outgoing.order, outgoing.id));
+            }
+            Some(deliveries) => {
+                for delivery in deliveries {
+                    let due = self.due.entry(delivery.channel).or_default();
+                    due.insert((time(delivery), outgoing.id));
+                }
+            }
+        }
+        for event in &outgoing.events {
+            if let Some(condition) = event.what.condition() {
+                let ids = self.of_condition.entry(condition).or_default();
+                ids.insert(outgoing.id);
+            }
+        }
+        self.of_project
+            .entry(outgoing.project)
+            .or_default()
+            .insert(outgoing.id);
+        self.by_id.insert(outgoing.id, outgoing.clone());
+    }
+
+    pub(super) fn remove(&mut self, id: OutgoingId) {
+        let Some(outgoing) = self.by_id.remove(&id) else {
+            return;
+        };
+        self.unplanned.remove(&(outgoing.order, id));
+        for delivery in outgoing.deliveries.iter().flatten() {
+            if let Some(due) = self.due.get_mut(&delivery.channel) {
+                due.remove(&(time(delivery), id));
+                if due.is_empty() {
+                    self.due.remove(&delivery.channel);
+                }
+            }
+        }
+        for event in &outgoing.events {
+            if let Some(condition) = event.what.condition()
+                && let Some(ids) = self.of_condition.get_mut(&condition)
+            {
+                ids.remove(&id);
+                if ids.is_empty() {
+                    self.of_condition.remove(&condition);
+                }
+            }
+        }
+        if let Some(ids) = self.of_project.get_mut(&outgoing.project) {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.of_project.remove(&outgoing.project);
+            }
+        }
+    }
+}
+
+impl World {
+    pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
+        self.outbox.channels.values()
+    }
+
+    pub fn channel(&self, id: ChannelId) -> Option<&Arc<Channel>> {
+        self.outbox.channels.get(&id)
+    }
+
+    /// The project's own channels, or the instance's, by name.
+    pub fn channels_of(&self, project: Option<ProjectId>) -> impl Iterator<Item = &Arc<Channel>> {
+        let names = self.outbox.channels_of.get(&project);
+        let ids = names.into_iter().flat_map(BTreeMap::values);
+        ids.filter_map(|id| self.channel(*id))
+    }
+
+    /// The channel that a rule of the project, or of the instance, means: its own, or one that the instance offers to it.
+    pub fn channel_named(
+        &self,
+        project: Option<ProjectId>,
+        name: &NotifyName,
+    ) -> Option<&Arc<Channel>> {
+        let offered = || {
+            let of_instance = self.channel_of(None, name);
+            of_instance.filter(|channel| channel.serves(project))
+        };
+        self.channel_of(project, name).or_else(offered)
+    }
+
+    /// The channel of exactly this owner.
+    pub fn channel_of(
+        &self,
+        project: Option<ProjectId>,
+        name: &NotifyName,
+    ) -> Option<&Arc<Channel>> {
+        let id = self.outbox.channels_of.get(&project)?.get(name)?;
+        self.channel(*id)
+    }
+
+    /// The channels that events of the project, or of the instance, can go to.
+    pub fn channels_for(&self, project: Option<ProjectId>) -> impl Iterator<Item = &Arc<Channel>> {
+        let own = project.is_some().then(|| self.channels_of(project));
+        let offered = self.channels_of(None);
+        let offered = offered.filter(move |channel| channel.serves(project));
+        own.into_iter().flatten().chain(offered)
+    }
+
+    pub fn outgoing(&self, id: OutgoingId) -> Option<&Arc<Outgoing>> {
+        self.outbox.by_id.get(&id)
+    }
+
+    pub fn outbox(&self) -> impl ExactSizeIterator<Item = &Arc<Outgoing>> {
+        self.outbox.by_id.values()
+    }
+
+    /// A record to which the outbox adds the count of further events, if it has no room for more of the project.
+    pub(crate) fn full_outbox(&self, project: Option<ProjectId>) -> Option<&Arc<Outgoing>> {
+        let ids = self.outbox.of_project.get(&project)?;
+        let last = (ids.len() >= OUTBOX).then(|| ids.last())??;
+        self.outgoing(*last)
+    }
+
+    /// The records that no rule was asked about, oldest first.
+    pub(crate) fn unplanned(&self) -> impl Iterator<Item = &Arc<Outgoing>> {
+        let ids = self.outbox.unplanned.iter();
+        ids.filter_map(|(_, id)| self.outgoing(*id))
+    }
+
+    /// The records with deliveries of the channel that are due by `now`, earliest first.
+    pub fn due_for(
+        &self,
+        channel: ChannelId,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &Arc<Outgoing>> {
+        let due = self.outbox.due.get(&channel).into_iter().flatten();
+        due.take_while(move |(at, _)| *at <= now)
+            .filter_map(|(_, id)| self.outgoing(*id))
+    }
+
+    /// When the first delivery of the channel is due.
+    pub(crate) fn first_due(&self, channel: ChannelId) -> Option<Timestamp> {
+        let (at, _) = self.outbox.due.get(&channel)?.first()?;
+        (*at < Timestamp::MAX_UTC).then_some(*at)
+    }
+
+    /// The records of channels that no longer exist.
+    pub(crate) fn orphaned(&self) -> impl Iterator<Item = (ChannelId, &Arc<Outgoing>)> {
+        let due = self.outbox.due.iter();
+        due.filter(|(channel, _)| self.channel(**channel).is_none())
+            .flat_map(|(channel, ids)| ids.iter().map(move |(_, id)| (*channel, *id)))
+            .filter_map(|(channel, id)| Some((channel, self.outgoing(id)?)))
+    }
+
+    /// The records with events about a condition.
+    pub(crate) fn outgoing_about(
+        &self,
+        condition: ConditionId,
+    ) -> impl Iterator<Item = &Arc<Outgoing>> {
+        let ids = self.outbox.of_condition.get(&condition);
+        ids.into_iter()
+            .flatten()
+            .filter_map(|id| self.outgoing(*id))
+    }
+
+    /// Whether a rule reports a failing scan at this number of failures.
+    pub(crate) fn waits_for_failure(&self, project: Option<ProjectId>, failures: u64) -> bool {
+        let mut rules = self.rules_of(project).chain(self.rules_of(None));
+        rules.any(|rule| rule.after() == failures)
+    }
+
+    /// The workflow and the scan of a subject, as rules name them.
+    pub fn names_of<'s>(&'s self, subject: &'s Subject) -> (Option<&'s str>, Option<&'s str>) {
+        let name = |id| self.workflow_record(id).map(|record| record.name.as_str());
+        match subject {
+            Subject::Scan { workflow, scan } => (name(*workflow), Some(scan.as_str())),
+            Subject::Workflow { workflow } => (name(*workflow), None),
+            Subject::Source { .. }
+            | Subject::Project { .. }
+            | Subject::Runner { .. }
+            | Subject::Token { .. }
+            | Subject::Channel { .. }
+            | Subject::Instance => (None, None),
+        }
+    }
+
+    /// The rules of a project, or of the instance.
+    pub fn rules_of(&self, _: Option<ProjectId>) -> impl Iterator<Item = &Rule> {
+        std::iter::empty()
+    }
+}

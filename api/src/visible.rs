@@ -15,7 +15,7 @@ use model::{
     Seen, Timestamp, WorkflowId, World,
 };
 use reconciler::Handle;
-use state::{AuditFilter, AuditPage, AuditPlace, Seq, State};
+use state::{AuditFilter, AuditRecord, DayPage, DayPlace, Seq, State};
 use tokio::sync::watch;
 use wire::ErrorCode;
 
@@ -217,9 +217,9 @@ impl Visible {
     pub(crate) async fn audit(
         &self,
         filter: &AuditFilter,
-        from: Option<AuditPlace>,
+        from: Option<DayPlace>,
         limit: usize,
-    ) -> Result<AuditPage, Failure> {
+    ) -> Result<DayPage<AuditRecord>, Failure> {
         Ok(self.state().audit(filter, from, limit).await?)
     }
 

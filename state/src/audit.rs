@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 use crate::error::ReadError;
 use crate::layout::{Layout, RecordPlace};
-use crate::limits::{AUDIT_DAYS, AUDIT_PIECES};
+use crate::limits::AUDIT_DAYS;
 use crate::reader::StoreReader;
-use crate::tail::{DayLedger, Tail, days, lines_before};
+use crate::tail::{DayLedger, DayPage, DayPlace, day_page};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
@@ -132,15 +132,6 @@ impl DayLedger for AuditRecord {
     }
 }
 
-pub(crate) type AuditTail = Tail<AuditRecord>;
-
-/// Where a page of the audit log begins: before this byte of the day's file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AuditPlace {
-    pub day: NaiveDate,
-    pub before: u64,
-}
-
 /// Selects lines of the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
@@ -166,62 +157,15 @@ impl AuditFilter {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AuditPage {
-    pub records: Vec<AuditRecord>,
-    /// Where the next page begins; absent at the end of the log.
-    pub next: Option<AuditPlace>,
-}
-
 /// Reads the newest lines before a place.
 pub(crate) async fn page(
     reader: &StoreReader,
     filter: &AuditFilter,
-    from: Option<AuditPlace>,
+    from: Option<DayPlace>,
     limit: usize,
-) -> Result<AuditPage, ReadError> {
-    let mut page = AuditPage::default();
-    let mut pieces = 0;
-    for day in days::<AuditRecord>(reader).await?.into_iter().rev() {
-        let mut before = match from {
-            Some(from) if day > from.day => continue,
-            Some(from) if day == from.day => from.before,
-            _ => u64::MAX,
-        };
-        if filter.until.is_some_and(|until| day > until.date_naive()) {
-            continue;
-        }
-        if filter.since.is_some_and(|since| day < since.date_naive()) {
-            return Ok(page);
-        }
-        let key = Layout::audit(day);
-        while before > 0 {
-            if pieces == AUDIT_PIECES {
-                page.next = Some(AuditPlace { day, before });
-                return Ok(page);
-            }
-            pieces += 1;
-            let Some((at, lines)) = lines_before(reader, &key, before).await? else {
-                break;
-            };
-            before = at;
-            for (at, line) in lines.into_iter().rev() {
-                // Damaged lines are skipped.
-                let Ok(record) = serde_json::from_slice::<AuditRecord>(&line) else {
-                    continue;
-                };
-                if !filter.takes(&record) {
-                    continue;
-                }
-                page.records.push(record);
-                if page.records.len() == limit {
-                    page.next = Some(AuditPlace { day, before: at });
-                    return Ok(page);
-                }
-            }
-        }
-    }
-    Ok(page)
+) -> Result<DayPage<AuditRecord>, ReadError> {
+    let span = (filter.since, filter.until);
+    day_page(reader, span, |record| filter.takes(record), from, limit).await
 }
 
 #[cfg(test)]

@@ -29,12 +29,12 @@ use self::round::Round;
 use self::submission::{Decided, Deciding, Submitted, Unanswered};
 pub(crate) use self::submission::{Submission, Waiting};
 use crate::alarm::Alarm;
-use crate::audit::AuditTail;
 use crate::blocking::room;
 use crate::error::SubmitError;
 use crate::limits::ROUND_COMMANDS;
 use crate::measure::{CommitMeasure, Measuring};
 use crate::publication::Publication;
+use crate::tails::Tails;
 use crate::written::{Keys, Written};
 
 pub(crate) struct Committer<E: Engine> {
@@ -45,10 +45,10 @@ pub(crate) struct Committer<E: Engine> {
     pub(crate) publication: Arc<Publication>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Box<dyn Entropy>,
-    /// Where the audit log ends, including decisions that are not committed yet.
-    pub(crate) audit: AuditTail,
-    /// Where the audit log ends on disk.
-    pub(crate) audit_committed: AuditTail,
+    /// Where the ledgers of days end, including decisions that are not committed yet.
+    pub(crate) tails: Tails,
+    /// Where they end on disk.
+    pub(crate) tails_committed: Tails,
     pub(crate) volume: Arc<dyn Volume>,
     pub(crate) last_room: Room,
     /// How long jobs of scans that trigger each other wait from the second lap on.
@@ -241,7 +241,7 @@ impl<E: Engine> Committer<E> {
             &Deciding {
                 world: &self.pending,
                 encoder: self.written.encoder(&self.pending),
-                audit: &self.audit,
+                tails: &self.tails,
                 room,
             },
             &mut moment,
@@ -252,8 +252,8 @@ impl<E: Engine> Committer<E> {
         for change in &decided.changes {
             self.pending.apply(change);
         }
-        if let Some(audit) = &decided.audit {
-            self.audit = audit.clone();
+        if let Some(tails) = &decided.tails {
+            self.tails = tails.clone();
         }
         round.add(decided);
     }
@@ -262,7 +262,7 @@ impl<E: Engine> Committer<E> {
     /// contradicts the files, a single command is refused, and several commands are decided again one by one.
     fn undo(&mut self, commands: Vec<Box<dyn Unanswered>>, undo: Undo) -> Outcome {
         self.pending = self.publication.read(World::clone);
-        self.audit = self.audit_committed.clone();
+        self.tails = self.tails_committed.clone();
         match undo {
             Undo::DiskFull => {
                 for command in commands {
@@ -304,8 +304,8 @@ impl<E: Engine> Committer<E> {
         };
         match committed {
             Ok(seq) => {
-                if let Some(audit) = round.audit {
-                    self.audit_committed = audit;
+                if let Some(tails) = round.tails {
+                    self.tails_committed = tails;
                 }
                 self.histories.committed(&round.changes);
                 self.publication.publish(seq, round.changes);

@@ -201,6 +201,10 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::Token => "the token is void; make another one",
         RecordPlace::Session => "the browser is signed out; sign in again",
         RecordPlace::Condition => "it opens again if it still holds",
+        RecordPlace::Channel => "the channel is gone; add it again",
+        RecordPlace::Outgoing => {
+            "its events are not sent; `everscan condition list` shows what is still wrong"
+        }
         RecordPlace::Clock => {
             "expiry times that were set before a jump of the clock may be off by the jump"
         }
@@ -216,6 +220,8 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         | RecordPlace::Log
         | RecordPlace::Artifact
         | RecordPlace::Expiry
-        | RecordPlace::Audit => return None,
+        | RecordPlace::Audit
+        | RecordPlace::Events
+        | RecordPlace::Deliveries => return None,
     })
 }

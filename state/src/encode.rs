@@ -122,9 +122,18 @@ impl Encoding<'_> {
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
             Change::Condition(condition) => self.record(&**condition),
             Change::ConditionClosed(condition) => self.delete(Layout::condition(condition.id)),
+            Change::Channel(channel) => self.record(&**channel),
+            Change::ChannelRemoved(id) => self.delete(Layout::channel(*id)),
+            Change::Outgoing(outgoing) => self.record(&**outgoing),
+            Change::OutgoingRemoved(id) => self.delete(Layout::outgoing(*id)),
             Change::Clocks(Some(clocks)) => self.record(&**clocks),
             Change::Clocks(None) => self.delete(Layout::clock()),
-            Change::RevisionRead(_) | Change::Recent(..) | Change::ClockFollowed(_) => {}
+            // Events and deliveries are lines of ledgers: see `Tails`.
+            Change::RevisionRead(_)
+            | Change::Recent(..)
+            | Change::ClockFollowed(_)
+            | Change::Event(_)
+            | Change::Delivery(_) => {}
         }
     }
 

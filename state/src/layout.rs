@@ -3,14 +3,15 @@
 //! Most names in paths are ids that we make. The few names from users (sources, scans, artifacts, blobs) are
 //! percent-encoded and shortened, so that no such name can leave its folder.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
-    BlobLinkId, BlobPath, ConditionId, JobId, ProjectId, RegistrationId, RevisionRef, RunnerId,
-    ScanKey, SessionId, SourceName, Timestamp, TokenId, WorkflowId,
+    BlobLinkId, BlobPath, ChannelId, ConditionId, JobId, OutgoingId, ProjectId, RegistrationId,
+    RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};
@@ -189,6 +190,15 @@ keys! {
     Clock: clock() "clock.json";
     /// The audit log of a day.
     Audit: audit(day: NaiveDate) "audit/{day}.jsonl";
+    Channel: channel(channel: ChannelId) "channels/{channel}.json";
+    /// Events that are not sent to every channel yet.
+    Outgoing: outgoing(outgoing: OutgoingId)
+        "outbox/{shard}/{outgoing}.json"
+        { shard: shard(outgoing) };
+    /// The events of a day.
+    Events: events(day: NaiveDate) "events/{day}.jsonl";
+    /// The attempts of a day to send messages.
+    Deliveries: deliveries(day: NaiveDate) "deliveries/{day}.jsonl";
 }
 
 impl Layout {
@@ -286,8 +296,8 @@ fn day(moment: Timestamp) -> String {
 }
 
 /// One of 256 folders, to keep folders small. The last digits of an id are random.
-fn shard(job: JobId) -> String {
-    let id = job.to_string();
+fn shard(id: impl fmt::Display) -> String {
+    let id = id.to_string();
     id[id.len() - 2..].to_owned()
 }
 

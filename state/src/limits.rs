@@ -36,8 +36,11 @@ pub(crate) const LOG_PIECE: usize = 64 * 1024;
 /// Days whose audit log is kept: a year, which most regulations require.
 pub(crate) const AUDIT_DAYS: u64 = 365;
 
-/// Pieces of the audit log that one page may read. Then the page ends, even if it has too few lines. Together 32 MiB.
-pub(crate) const AUDIT_PIECES: usize = 128;
+/// Days whose events and deliveries are kept.
+pub(crate) const EVENT_DAYS: u64 = 30;
+
+/// Pieces of the audit log, of the events or of the deliveries that one page may read. Then the page ends, even if it has too few lines. Together 32 MiB.
+pub(crate) const LEDGER_PIECES: usize = 128;
 
 /// Bytes of a log that are searched at once. Larger pieces do not fit into the processor's cache.
 pub(crate) const SEARCH_BYTES: usize = 512 * 1024;

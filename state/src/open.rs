@@ -13,7 +13,6 @@ use store::{Engine, Room};
 use tokio::sync::mpsc;
 
 use crate::alarm::Alarm;
-use crate::audit::AuditTail;
 use crate::committer::{Committer, Histories};
 use crate::error::{CloseError, OpenError};
 use crate::layout::Folders;
@@ -26,6 +25,7 @@ use crate::publication::Publication;
 use crate::reader::StoreReader;
 use crate::rebuilt;
 use crate::state::{Shared, State};
+use crate::tails::Tails;
 use crate::written::Written;
 
 /// The options and services that the state needs.
@@ -124,7 +124,7 @@ impl State {
             .has_set_aside(&Folders::tokens())
             .await
             .map_err(store::OpenError::from)?;
-        let audit = AuditTail::read(&reader).await?;
+        let tails = Tails::read(&reader).await?;
         let page_index: Arc<PageIndex> = Arc::default();
         let publication = Arc::new(Publication::new(
             world.clone(),
@@ -143,8 +143,8 @@ impl State {
             publication: publication.clone(),
             clock: clock.clone(),
             entropy,
-            audit_committed: audit.clone(),
-            audit,
+            tails_committed: tails.clone(),
+            tails,
             volume: volume.clone(),
             last_room: Room::Enough,
             cycle_pause: CYCLE_PAUSE,

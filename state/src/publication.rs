@@ -155,6 +155,12 @@ impl Publication {
                 | Change::ClockFollowed(_)
                 | Change::Condition(_)
                 | Change::ConditionClosed(_)
+                | Change::Channel(_)
+                | Change::ChannelRemoved(_)
+                | Change::Event(_)
+                | Change::Outgoing(_)
+                | Change::OutgoingRemoved(_)
+                | Change::Delivery(_)
                 | Change::Clocks(_) => {}
             }
         }

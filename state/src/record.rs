@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
+use model::channel::Channel;
 use model::condition::Condition;
+use model::outbox::Outgoing;
 use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, BrowserSession, Change, Clocks, Digests, Idempotency, Job,
@@ -270,6 +272,18 @@ records! {
         id: it.id,
         live: always,
         load: world(Change::Condition),
+    }
+    Channel(Channel): |it| {
+        place: Layout::channel(it.id),
+        id: it.id,
+        live: always,
+        load: world(Change::Channel),
+    }
+    Outgoing(Outgoing): |it| {
+        place: Layout::outgoing(it.id),
+        id: it.id,
+        live: always,
+        load: world(Change::Outgoing),
     }
     Clock(Clocks): |_it| {
         place: Layout::clock(),

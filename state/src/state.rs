@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::decide::{Command, Decision};
+use model::event::Event;
+use model::outbox::DeliveryRecord;
 use model::retention::Position;
 use model::{
     AuditAction, Clock, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey, Timestamp,
@@ -14,7 +16,7 @@ use store::{Batch, DiskBytes, Room, Seq};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::alarm::Alarm;
-use crate::audit::{self, AuditEntry, AuditFilter, AuditPage, AuditPlace, Audited, NoChange};
+use crate::audit::{self, AuditEntry, AuditFilter, AuditRecord, Audited, NoChange};
 use crate::blocking::room;
 use crate::committer::{Submission, Waiting};
 use crate::error::{Fatal, PayloadError, ReadError, SubmitError};
@@ -29,6 +31,7 @@ use crate::page_index::PageIndex;
 use crate::publication::Publication;
 use crate::reader::StoreReader;
 use crate::recent::recent;
+use crate::tail::{DayPage, DayPlace, day_page};
 use crate::written::Rewritten;
 
 /// The state of the service. Cheap to clone.
@@ -91,10 +94,32 @@ impl State {
     pub async fn audit(
         &self,
         filter: &AuditFilter,
-        from: Option<AuditPlace>,
+        from: Option<DayPlace>,
         limit: usize,
-    ) -> Result<AuditPage, ReadError> {
+    ) -> Result<DayPage<AuditRecord>, ReadError> {
         audit::page(self.reader(), filter, from, limit).await
+    }
+
+    /// Events of a span that a filter accepts, newest first.
+    pub async fn events(
+        &self,
+        span: (Option<Timestamp>, Option<Timestamp>),
+        takes: impl Fn(&Event) -> bool,
+        limit: usize,
+    ) -> Result<Vec<Event>, ReadError> {
+        let page = day_page(self.reader(), span, takes, None, limit).await?;
+        Ok(page.records)
+    }
+
+    /// Lines of the delivery log that a filter accepts, from a place on, newest first.
+    pub async fn deliveries(
+        &self,
+        span: (Option<Timestamp>, Option<Timestamp>),
+        takes: impl Fn(&DeliveryRecord) -> bool,
+        from: Option<DayPlace>,
+        limit: usize,
+    ) -> Result<DayPage<DeliveryRecord>, ReadError> {
+        day_page(self.reader(), span, takes, from, limit).await
     }
 
     /// Like [`Self::submit`], with an attachment that becomes durable in the same commit. `rewritten` is the record of

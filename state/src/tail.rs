@@ -7,11 +7,12 @@ use bytes::Bytes;
 use chrono::{Days, NaiveDate};
 use model::Timestamp;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use store::{Append, Batch, Key, Piece};
 
 use crate::error::ReadError;
 use crate::layout::RecordPlace;
-use crate::limits::READ_BYTES;
+use crate::limits::{LEDGER_PIECES, READ_BYTES};
 use crate::reader::StoreReader;
 
 pub(crate) trait DayLedger: Serialize {
@@ -56,19 +57,22 @@ impl<L: DayLedger> Tail<L> {
     }
 
     /// Adds lines to the batch. Returns the new end, if there are any lines. The first line of a day removes old days.
-    pub(crate) fn append(
+    pub(crate) fn append<'l>(
         &self,
         now: Timestamp,
-        records: &[L],
+        records: impl IntoIterator<Item = &'l L>,
         batch: &mut Batch,
-    ) -> Result<Option<Self>, serde_json::Error> {
-        if records.is_empty() {
-            return Ok(None);
-        }
+    ) -> Result<Option<Self>, serde_json::Error>
+    where
+        L: 'l,
+    {
         let mut lines = Vec::new();
         for record in records {
             serde_json::to_writer(&mut lines, record)?;
             lines.push(b'\n');
+        }
+        if lines.is_empty() {
+            return Ok(None);
         }
         // Setting the clock back does not reopen an earlier day.
         let last = self.days.last().copied();
@@ -121,6 +125,75 @@ pub(crate) async fn lines_before(
     Ok(Some((at + begin as u64, lines)))
 }
 
+/// Where a page of such a ledger begins: before this byte of the day's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayPlace {
+    pub day: NaiveDate,
+    pub before: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayPage<L> {
+    pub records: Vec<L>,
+    /// Where the next page begins; absent at the end of the ledger.
+    pub next: Option<DayPlace>,
+}
+
+/// Reads the newest lines before a place that a filter accepts, of the days of a span.
+pub(crate) async fn day_page<L: DayLedger + DeserializeOwned>(
+    reader: &StoreReader,
+    (since, until): (Option<Timestamp>, Option<Timestamp>),
+    takes: impl Fn(&L) -> bool,
+    from: Option<DayPlace>,
+    limit: usize,
+) -> Result<DayPage<L>, ReadError> {
+    let mut page = DayPage {
+        records: Vec::new(),
+        next: None,
+    };
+    let mut pieces = 0;
+    for day in days::<L>(reader).await?.into_iter().rev() {
+        let mut before = match from {
+            Some(from) if day > from.day => continue,
+            Some(from) if day == from.day => from.before,
+            _ => u64::MAX,
+        };
+        if until.is_some_and(|until| day > until.date_naive()) {
+            continue;
+        }
+        if since.is_some_and(|since| day < since.date_naive()) {
+            return Ok(page);
+        }
+        let key = L::file(day);
+        while before > 0 {
+            if pieces == LEDGER_PIECES {
+                page.next = Some(DayPlace { day, before });
+                return Ok(page);
+            }
+            pieces += 1;
+            let Some((at, lines)) = lines_before(reader, &key, before).await? else {
+                break;
+            };
+            before = at;
+            for (at, line) in lines.into_iter().rev() {
+                // Damaged lines are skipped.
+                let Ok(record) = serde_json::from_slice::<L>(&line) else {
+                    continue;
+                };
+                if !takes(&record) {
+                    continue;
+                }
+                page.records.push(record);
+                if page.records.len() == limit {
+                    page.next = Some(DayPlace { day, before: at });
+                    return Ok(page);
+                }
+            }
+        }
+    }
+    Ok(page)
+}
+
 pub(crate) async fn days<L: DayLedger>(
     reader: &StoreReader,
 ) -> Result<BTreeSet<NaiveDate>, ReadError> {
@@ -134,8 +207,10 @@ mod tests {
     use store::Epoch;
 
     use super::*;
-    use crate::audit::AuditTail;
+    use crate::audit::AuditRecord;
     use crate::audit::tests::{at, lines};
+
+    type AuditTail = Tail<AuditRecord>;
 
     #[test]
     fn lines_follow_each_other() {

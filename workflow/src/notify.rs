@@ -83,12 +83,17 @@ impl EventName {
 }
 
 /// What a rule without `events` asks for, and a channel without rules gets. A project has no event of the instance.
-pub const DEFAULT_EVENTS: [EventName; 11] = [
+pub const DEFAULT_EVENTS: [EventName; 16] = [
     EventName::Failing,
     EventName::Overdue,
     EventName::Late,
     EventName::TooShort,
     EventName::TooLong,
+    EventName::Circle,
+    EventName::SourceFailing,
+    EventName::InvalidFile,
+    EventName::RemovalHeld,
+    EventName::ChannelFailing,
     EventName::Artifact,
     EventName::RunnerLost,
     EventName::TokenExpires,

@@ -49,7 +49,7 @@ pub(crate) fn condition(seen: Seen<'_>, open: &Condition, now: Timestamp) -> Ope
                 name: token.name.clone(),
             });
         }
-        Subject::Project { .. } | Subject::Instance => {}
+        Subject::Project { .. } | Subject::Channel { .. } | Subject::Instance => {}
     }
     shown
 }

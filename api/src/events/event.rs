@@ -139,6 +139,12 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::BlobLink(_)
         | Change::BlobLinkRemoved(_)
         | Change::ClockFollowed(_)
+        | Change::Channel(_)
+        | Change::ChannelRemoved(_)
+        | Change::Event(_)
+        | Change::Outgoing(_)
+        | Change::OutgoingRemoved(_)
+        | Change::Delivery(_)
         | Change::Clocks(_) => None,
     }
 }

@@ -22,6 +22,7 @@ impl From<Refusal> for Failure {
             Refusal::NoSuchRunner
             | Refusal::NoSuchSession
             | Refusal::NoSuchVar { .. }
+            | Refusal::NoSuchChannel { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
             Refusal::NoSuchSource { .. } => Self::new(ErrorCode::SourceNotFound, text),
             Refusal::NoSuchProject { .. } => Self::new(ErrorCode::ProjectNotFound, text),

@@ -1,7 +1,7 @@
 //! `/v0/audit`
 
 use model::{AuditAction, AuditKind, JobId, Scopes, SessionId};
-use state::{AuditFilter, AuditPlace, AuditRecord};
+use state::{AuditFilter, AuditRecord, DayPlace};
 use wire::{AuditToken, Page};
 
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use crate::visible::Visible;
 
 pub(crate) struct AuditQuery {
     filter: AuditFilter,
-    from: Option<AuditPlace>,
+    from: Option<DayPlace>,
     limit: usize,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn list(
     Ok(Page {
         next_cursor: page
             .next
-            .map(|AuditPlace { day, before }| format!("{day}.{before}")),
+            .map(|DayPlace { day, before }| format!("{day}.{before}")),
         ..Page::all(page.records.into_iter().map(shown).collect())
     })
 }
@@ -50,11 +50,11 @@ fn kind(name: &str) -> Result<AuditKind, Failure> {
     })
 }
 
-fn place(cursor: &str) -> Result<AuditPlace, Failure> {
+fn place(cursor: &str) -> Result<DayPlace, Failure> {
     let read = || {
         let (day, before) = cursor.split_once('.')?;
         let (day, before) = (day.parse().ok()?, before.parse().ok()?);
-        Some(AuditPlace { day, before })
+        Some(DayPlace { day, before })
     };
     read().ok_or_else(|| Failure::invalid("cursor", "is not from this list"))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use workflow::notify::{EventName, NotifyName, Rule};
+use workflow::notify::{DEFAULT_EVENTS, EventName, NotifyName, Rule};
 
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
@@ -625,11 +625,11 @@ fn asked<'w>(
             continue;
         }
         is_named = true;
-        if names().any(|name| rule.takes(name, workflow, scan)) && is_due(rule, event) {
+        if names().any(|name| rule.takes(name, workflow.as_deref(), scan)) && is_due(rule, event) {
             return Some(Asked::Rule(rule));
         }
     }
-    let is_usual = names().any(|name| Rule::USUAL.contains(&name));
+    let is_usual = names().any(|name| DEFAULT_EVENTS.contains(&name));
     let is_first = !matches!(event.what, What::FailedAgain { .. });
     (!is_named && is_usual && is_first).then_some(Asked::Usual)
 }

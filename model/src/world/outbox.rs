@@ -215,9 +215,12 @@ impl World {
         rules.any(|rule| rule.after() == failures)
     }
 
-    /// The workflow and the scan of a subject, as rules name them.
-    pub fn names_of<'s>(&'s self, subject: &'s Subject) -> (Option<&'s str>, Option<&'s str>) {
-        let name = |id| self.workflow_record(id).map(|record| record.name.as_str());
+    /// The workflow (`SOURCE/NAME`) and the scan of a subject, as rules name them.
+    pub fn names_of<'s>(&'s self, subject: &'s Subject) -> (Option<String>, Option<&'s str>) {
+        let name = |id| {
+            let record = self.workflow_record(id)?;
+            Some(format!("{}/{}", record.source, record.name))
+        };
         match subject {
             Subject::Scan { workflow, scan } => (name(*workflow), Some(scan.as_str())),
             Subject::Workflow { workflow } => (name(*workflow), None),

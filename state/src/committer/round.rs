@@ -6,13 +6,13 @@ use model::Change;
 use store::{Batch, Epoch};
 
 use super::submission::{Decided, Unanswered};
-use crate::audit::AuditTail;
 use crate::encode::fold;
+use crate::tails::Tails;
 
 pub(super) struct Round {
     pub(super) batch: Batch,
     pub(super) changes: Vec<Change>,
-    pub(super) audit: Option<AuditTail>,
+    pub(super) tails: Option<Tails>,
     pub(super) commands: Vec<Box<dyn Unanswered>>,
     pub(super) deciding: Duration,
 }
@@ -22,7 +22,7 @@ impl Round {
         Self {
             batch: Batch::new(epoch),
             changes: Vec::new(),
-            audit: None,
+            tails: None,
             commands: Vec::new(),
             deciding: Duration::ZERO,
         }
@@ -31,7 +31,7 @@ impl Round {
     pub(super) fn add(&mut self, decided: Decided) {
         fold(&mut self.batch, decided.batch);
         self.changes.extend(decided.changes);
-        self.audit = decided.audit.or(self.audit.take());
+        self.tails = decided.tails.or(self.tails.take());
         self.commands.push(decided.command);
     }
 }

@@ -9,9 +9,10 @@ use model::{Change, Moment, ScanKey, World};
 use store::{Batch, Room};
 use tokio::sync::oneshot;
 
-use crate::audit::{AuditTail, Audited};
+use crate::audit::Audited;
 use crate::encode::Encoder;
 use crate::error::SubmitError;
+use crate::tails::Tails;
 use crate::written::Rewritten;
 
 /// A command waiting for its decision. The queue holds commands of all types in this form.
@@ -38,7 +39,7 @@ pub(super) trait Unanswered: Send {
 pub(crate) struct Deciding<'a> {
     pub(super) world: &'a World,
     pub(super) encoder: Encoder<'a>,
-    pub(super) audit: &'a AuditTail,
+    pub(super) tails: &'a Tails,
     pub(super) room: Room,
 }
 
@@ -47,8 +48,8 @@ pub(crate) struct Decided {
     pub(super) changes: Vec<Change>,
     pub(super) batch: Batch,
     pub(super) rewritten: Option<Rewritten>,
-    /// Where the audit log ends after this decision, if the decision adds a line.
-    pub(super) audit: Option<AuditTail>,
+    /// Where the ledgers of days end after this decision, if the decision adds a line.
+    pub(super) tails: Option<Tails>,
     pub(super) command: Box<dyn Unanswered>,
 }
 
@@ -96,7 +97,7 @@ impl<C: Command> Submitted for Submission<C> {
                 changes: sealed.changes,
                 batch: sealed.batch,
                 rewritten: self.rewritten.clone(),
-                audit: sealed.audit,
+                tails: sealed.tails,
                 command: Box::new(Answerable {
                     answer: Ok(sealed.answer),
                     submission: *self,
@@ -106,7 +107,7 @@ impl<C: Command> Submitted for Submission<C> {
                 changes: Vec::new(),
                 batch: encoder.empty(),
                 rewritten: None,
-                audit: None,
+                tails: None,
                 command: Box::new(Answerable {
                     answer: Err(error),
                     submission: *self,
@@ -146,9 +147,9 @@ impl<C: Command> Submission<C> {
         let lines = audited.map_or_else(Vec::new, |audited| {
             audited.lines(now, deciding.world, time, &decision.changes)
         });
-        let audit = deciding
-            .audit
-            .append(now, &lines, &mut batch)
+        let tails = deciding
+            .tails
+            .append(now, &lines, &decision.changes, &mut batch)
             .map_err(unwritten)?;
         if !encoder.empty().fits(&batch) {
             return Err(SubmitError::TooLarge);
@@ -156,7 +157,7 @@ impl<C: Command> Submission<C> {
         Ok(SealedDecision {
             changes: decision.changes,
             batch,
-            audit,
+            tails,
             answer: decision.answer,
         })
     }
@@ -188,7 +189,7 @@ pub(super) fn kind<C>() -> String {
 struct SealedDecision<A> {
     changes: Vec<Change>,
     batch: Batch,
-    audit: Option<AuditTail>,
+    tails: Option<Tails>,
     answer: A,
 }
 

@@ -103,9 +103,9 @@ impl Bench {
         let (epoch, last) = engine.open(&mut |_, _| {}).await.unwrap();
         let reader = engine.reader();
         let committer = Committer {
-            audit: AuditTail::new(BTreeSet::new(), 0),
+            tails: Tails::none(),
             measuring: Measuring::default(),
-            audit_committed: AuditTail::new(BTreeSet::new(), 0),
+            tails_committed: Tails::none(),
             engine,
             written: Written::until(epoch, last, HashMap::new()),
             pending: World::default(),

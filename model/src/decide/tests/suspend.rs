@@ -209,7 +209,7 @@ fn repeated_suspensions_and_resumptions_change_nothing() {
     };
     assert_eq!(latest(&scene).since, at("2026-11-21T10:30:00Z"));
     assert_eq!(latest(&scene).reason, "too loud");
-    assert_eq!(scene.resume(None).len(), 2);
+    assert_eq!(scene.resume(None).len(), 3);
     assert!(scene.resume(None).is_empty());
     let resumed = latest(&scene).resumed.unwrap();
     assert_eq!(

@@ -97,6 +97,7 @@ impl Subject {
             | Self::Project { .. }
             | Self::Runner { .. }
             | Self::Token { .. }
+            | Self::Channel { .. }
             | Self::Instance => None,
         }
     }
@@ -105,7 +106,8 @@ impl Subject {
     pub const fn scope(&self) -> Scope {
         match self {
             Self::Scan { .. } | Self::Workflow { .. } => Scope::WorkflowRead,
-            Self::Source { .. } | Self::Project { .. } | Self::Channel { .. } => Scope::ProjectRead,
+            Self::Source { .. } | Self::Project { .. } => Scope::ProjectRead,
+            Self::Channel { .. } => Scope::NotifyRead,
             Self::Runner { .. } => Scope::RunnerRead,
             Self::Token { .. } | Self::Instance => Scope::Admin,
         }

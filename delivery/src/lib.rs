@@ -6,8 +6,10 @@
 
 mod chat;
 mod command;
+mod compose;
 mod mail;
-mod pace;
+mod sender;
+mod target;
 mod text;
 mod webhook;
 
@@ -21,7 +23,8 @@ use model::SecretValue;
 use outbound::{Answer, Outbound};
 use uuid::Uuid;
 
-pub use pace::{backoff, pace};
+pub use sender::{Settings, send_all, send_test};
+pub use target::Program;
 
 /// What somebody is told.
 #[derive(Debug, Clone)]

@@ -150,7 +150,9 @@ impl Target {
             Self::Email { .. } => &[(30, 3600)],
             Self::Slack => &[(1, 1)],
             Self::Discord => &[(5, 2), (30, 60)],
-            Self::Webhook { .. } | Self::Ntfy { .. } | Self::Command { .. } => &[(10, 1), (30, 10)],
+            // The public server allows a request each 5 s in the long run.
+            Self::Ntfy { .. } => &[(12, 60)],
+            Self::Webhook { .. } | Self::Command { .. } => &[(10, 1)],
         }
     }
 }

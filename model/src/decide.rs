@@ -47,7 +47,7 @@ pub use claim::{Claim, ClaimOutcome, Claimed, EvaluatedClaim, PreparedClaim};
 pub use clock::{FollowClock, ForgetClocks, NoteClocks, StoreExpiry};
 pub use complete::{Complete, Failure};
 pub use conditions::{Acknowledge, Look, Measure, Silence};
-pub use deliveries::{EndAttempt, Plan, PlanDeliveries};
+pub use deliveries::{EndAttempt, PlanDeliveries};
 pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use evaluate::Evaluate;

@@ -47,6 +47,9 @@ pub enum What {
     Artifact {
         job: JobId,
         artifact: String,
+        /// The success before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<JobId>,
     },
 }
 

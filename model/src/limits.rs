@@ -142,6 +142,9 @@ pub(crate) const DELIVERY_CHANGES: usize = 60;
 /// Pauses before the retries of a message, in seconds. Later retries come each hour, for a day.
 pub(crate) const DELIVERY_RETRIES: [u64; 5] = [10, 30, 120, 600, 1_800];
 
+/// No retry comes later than this.
+pub(crate) const LONGEST_RETRY: TimeDelta = TimeDelta::hours(2);
+
 /// The longest pause that a receiver may ask for.
 pub(crate) const RETRY_AFTER: TimeDelta = TimeDelta::hours(1);
 

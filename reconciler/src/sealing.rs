@@ -14,6 +14,11 @@ use crate::handle::{Handle, Settings};
 use crate::limits::SEALING_RETRY;
 
 impl Settings {
+    /// The keys of secrets, if the daemon has them.
+    pub const fn sealing_keys(&self) -> Option<&SealingKeys> {
+        self.secret_keys.as_ref()
+    }
+
     /// Whether the daemon has the key of a secret.
     pub fn key_state(&self, key: &KeyId) -> KeyState {
         let keys = self.secret_keys.as_ref();

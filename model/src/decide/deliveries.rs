@@ -11,7 +11,9 @@ use crate::change::Change;
 use crate::channel::{Channel, ChannelFailure, Sending, SendingStep};
 use crate::condition::{Condition, Subject};
 use crate::event::{Event, What};
-use crate::limits::{CHANNEL_FAILS_AFTER, DELIVERY_CHANGES, DELIVERY_RETRIES, RETRY_AFTER};
+use crate::limits::{
+    CHANNEL_FAILS_AFTER, DELIVERY_CHANGES, DELIVERY_RETRIES, LONGEST_RETRY, RETRY_AFTER,
+};
 use crate::moment::Moment;
 use crate::outbox::{Delivery, DeliveryRecord, Due, Held, Outgoing, SendResult};
 use crate::world::World;
@@ -24,20 +26,47 @@ pub struct PlanDeliveries {
     pub at_start: bool,
 }
 
-/// What the sender must do.
-#[derive(Debug, Clone, Default)]
-pub struct Plan {
-    /// Send the message of each of these channels.
-    pub begun: Vec<Arc<Channel>>,
-    /// When to plan again; at once if not everything fits into the commit.
-    pub next: Option<Timestamp>,
+impl PlanDeliveries {
+    /// When there is something to plan; none until the outbox changes.
+    pub fn due(&self, world: &World, now: Timestamp) -> Option<Timestamp> {
+        if world.unplanned().next().is_some() || world.orphaned().next().is_some() {
+            return Some(now);
+        }
+        let at = |channel: &Arc<Channel>| match channel.sending.as_ref().map(|it| it.step) {
+            Some(SendingStep::Over { .. }) => Some(now),
+            Some(SendingStep::Now) => self.at_start.then_some(now),
+            Some(SendingStep::RetryAt { at }) => Some(retry_at(at, now)),
+            None => begin_at(channel, world.first_due(channel.id)?),
+        };
+        world.channels().filter_map(at).min()
+    }
+}
+
+/// A retry whose time is far away belongs to a clock that was set back.
+fn retry_at(at: Timestamp, now: Timestamp) -> Timestamp {
+    if at - now > LONGEST_RETRY { now } else { at }
+}
+
+/// When the next message of a channel may begin, if its first delivery is due at `first`.
+fn begin_at(channel: &Channel, first: Timestamp) -> Option<Timestamp> {
+    let is_gone = channel
+        .failing
+        .as_ref()
+        .is_some_and(|failing| failing.is_gone);
+    let at = channel.free_at().map_or(first, |free| free.max(first));
+    (!is_gone).then_some(at)
 }
 
 impl Command for PlanDeliveries {
-    type Answer = Plan;
+    /// The channels whose message is to be sent.
+    type Answer = Vec<Arc<Channel>>;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Plan>, Refusal> {
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Vec<Arc<Channel>>>, Refusal> {
         let mut draft = Draft::new(world, moment);
         let unplanned: Vec<_> = world
             .unplanned()
@@ -60,16 +89,13 @@ impl Command for PlanDeliveries {
                 |_| None,
             );
         }
-        let mut plan = Plan::default();
+        let mut begun = Vec::new();
         for channel in world.channels() {
-            draft.serve(channel, self.at_start, &mut plan);
-        }
-        if draft.is_full() {
-            plan.next = Some(draft.now);
+            begun.extend(draft.serve(channel, self.at_start));
         }
         Ok(Decision {
             changes: draft.changes(),
-            answer: plan,
+            answer: begun,
         })
     }
 }
@@ -152,7 +178,7 @@ fn retry_after(attempt: u32, asked: Option<TimeDelta>, spread: f64) -> Option<Ti
     let index = usize::try_from(attempt).ok()?.checked_sub(1)?;
     let seconds = DELIVERY_RETRIES.get(index).copied().or_else(|| {
         // Then each hour, for a day.
-        (index < DELIVERY_RETRIES.len() + 24).then_some(3600)
+        (index < DELIVERY_RETRIES.len() + 23).then_some(3600)
     })?;
     let factor = 0.8 + 0.4 * spread.clamp(0.0, 1.0);
     let own = TimeDelta::milliseconds((seconds as f64 * 1000.0 * factor) as i64);
@@ -356,71 +382,46 @@ impl<'w> Draft<'w> {
         })
     }
 
-    /// Ends the message of a channel that is over, or begins the next one.
-    fn serve(&mut self, channel: &Arc<Channel>, at_start: bool, plan: &mut Plan) {
-        let mut next = Channel::clone(channel);
-        match channel.sending.clone() {
-            Some(sending) => match sending.step {
-                SendingStep::Over { delivered } => {
-                    if !self.settle(channel, delivered) {
-                        return;
-                    }
-                    next.sending = None;
-                    // What has become due meanwhile is planned with the next call.
-                    plan.wake(self.now);
-                }
-                SendingStep::Now if at_start => {
-                    next.sending = Some(Sending {
-                        attempt: sending.attempt + 1,
-                        is_repeated: true,
-                        ..sending
-                    });
-                }
-                SendingStep::Now => return,
-                SendingStep::RetryAt { at }
-                    if at > self.now && at - self.now < TimeDelta::hours(2) =>
-                {
-                    plan.wake(at);
-                    return;
-                }
-                SendingStep::RetryAt { .. } => {
-                    next.sending = Some(Sending {
-                        attempt: sending.attempt + 1,
-                        step: SendingStep::Now,
-                        ..sending
-                    });
-                }
-            },
+    /// Ends the message of a channel that is over, or begins the next attempt or message, and returns it.
+    fn serve(&mut self, channel: &Channel, at_start: bool) -> Option<Arc<Channel>> {
+        let sending = match channel.sending.clone() {
             None => {
-                let Some(first) = self.first_due(channel) else {
-                    return;
-                };
-                let at = channel.free_at().map_or(first, |free| free.max(first));
-                if channel
-                    .failing
-                    .as_ref()
-                    .is_some_and(|failing| failing.is_gone)
-                {
-                    return;
-                }
-                if at > self.now {
-                    plan.wake(at);
-                    return;
-                }
-                next.sending = Some(Sending {
+                let begin = begin_at(channel, self.first_due(channel)?)?;
+                let sending = Sending {
                     message: MessageId::begun(channel.id, self.order),
                     at: self.now,
                     planned: self.order,
                     attempt: 1,
                     is_repeated: false,
                     step: SendingStep::Now,
-                });
+                };
+                (begin <= self.now).then_some(Some(sending))?
             }
-        }
-        if next.sending.is_some() {
-            plan.begun.push(Arc::new(next.clone()));
-        }
-        self.channels.push(next);
+            Some(sending) => match sending.step {
+                SendingStep::Over { delivered } => {
+                    self.settle(channel, delivered).then_some(None)?
+                }
+                SendingStep::Now => at_start.then_some(Some(Sending {
+                    attempt: sending.attempt + 1,
+                    is_repeated: true,
+                    ..sending
+                }))?,
+                SendingStep::RetryAt { at } => {
+                    let is_due = retry_at(at, self.now) <= self.now;
+                    is_due.then_some(Some(Sending {
+                        attempt: sending.attempt + 1,
+                        step: SendingStep::Now,
+                        ..sending
+                    }))?
+                }
+            },
+        };
+        let channel = Channel {
+            sending,
+            ..Channel::clone(channel)
+        };
+        self.channels.push(channel.clone());
+        channel.sending.is_some().then(|| Arc::new(channel))
     }
 
     fn first_due(&self, channel: &Channel) -> Option<Timestamp> {
@@ -554,12 +555,6 @@ impl<'w> Draft<'w> {
             }
         }
         self.outgoing.insert(record.id, record);
-    }
-}
-
-impl Plan {
-    fn wake(&mut self, at: Timestamp) {
-        self.next = Some(self.next.map_or(at, |next| next.min(at)));
     }
 }
 

@@ -176,12 +176,25 @@ fn artifacts(world: &World, changes: &[Change], job: &Job) -> Vec<Happened> {
     let Some(scan) = revision.definition.scan(job.scan.as_str()) else {
         return Vec::new();
     };
+    let successes = changes.iter().rev().find_map(|change| match change {
+        Change::Head(head) if head.key() == job.scan_key() => Some(&head.successes[..]),
+        _ => None,
+    });
+    let successes = successes.unwrap_or_default();
     let wants = |name: &str| {
         let mut declared = scan.artifacts.iter();
         match declared.find(|artifact| artifact.name == name)?.notify_on {
             NotifyOn::Never => None,
             NotifyOn::Always => Some(()),
-            NotifyOn::Diff => has_diff(changes, job, name).then_some(()),
+            NotifyOn::Diff => {
+                let digest = |success: &Success| success.digests.get(name).cloned();
+                let differs = match successes {
+                    [newest, previous, ..] => digest(newest) != digest(previous),
+                    // The first success differs, as in `has_diff`.
+                    [_] | [] => true,
+                };
+                differs.then_some(())
+            }
         }
     };
     let named = run.artifacts.iter().map(|artifact| &artifact.name);
@@ -191,23 +204,11 @@ fn artifacts(world: &World, changes: &[Change], job: &Job) -> Vec<Happened> {
             let what = What::Artifact {
                 job: job.id,
                 artifact: name.clone(),
+                previous: successes.get(1).map(|success| success.job),
             };
             (Some(job.project), Subject::from(&job.scan_key()), what)
         })
         .collect()
-}
-
-/// Whether an artifact differs from the previous success, as `has_diff(name)` says. The first success differs.
-fn has_diff(changes: &[Change], job: &Job, name: &str) -> bool {
-    let successes = changes.iter().rev().find_map(|change| match change {
-        Change::Head(head) if head.key() == job.scan_key() => Some(&head.successes[..]),
-        _ => None,
-    });
-    let digest = |success: &Success| success.digests.get(name).cloned();
-    match successes {
-        Some([newest, previous, ..]) => digest(newest) != digest(previous),
-        Some(_) | None => true,
-    }
 }
 
 fn removed(world: &World, record: &WorkflowRecord) -> Option<Happened> {

@@ -209,6 +209,35 @@ impl World {
             .filter_map(|id| self.outgoing(*id))
     }
 
+    /// What people call a subject.
+    pub fn label_of(&self, subject: &Subject) -> String {
+        let project = |id| {
+            let source = self.source_of(id);
+            source.map_or_else(String::new, |source| format!("project {}", source.name))
+        };
+        match subject {
+            Subject::Scan { .. } | Subject::Workflow { .. } => match self.names_of(subject) {
+                (Some(workflow), Some(scan)) => format!("{workflow} {scan}"),
+                (workflow, _) => workflow.unwrap_or_default(),
+            },
+            Subject::Source { source } => format!("source {source}"),
+            Subject::Project { project: id } => project(*id),
+            Subject::Runner { runner } => {
+                let runner = self.runner(*runner);
+                runner.map_or_else(String::new, |it| format!("runner {}", it.name))
+            }
+            Subject::Token { token } => {
+                let token = self.token(*token);
+                token.map_or_else(String::new, |it| format!("token {}", it.name))
+            }
+            Subject::Channel { channel } => {
+                let channel = self.channel(*channel);
+                channel.map_or_else(String::new, |it| format!("channel {}", it.name))
+            }
+            Subject::Instance => "this daemon".to_owned(),
+        }
+    }
+
     /// Whether a rule reports a failing scan at this number of failures.
     pub(crate) fn waits_for_failure(&self, project: Option<ProjectId>, failures: u64) -> bool {
         let mut rules = self.rules_of(project).chain(self.rules_of(None));

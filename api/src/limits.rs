@@ -182,3 +182,6 @@ pub(crate) const CONTENT_PIECE: usize = 256 * 1024;
 
 /// Pieces of a streamed answer that wait for a slow reader.
 pub(crate) const STREAM_PIECES: usize = 4;
+
+/// Series of tokens and scans that one answer of `/metrics` has: about half a megabyte, and enough for a thousand scans.
+pub(crate) const METRIC_SERIES: usize = 5_000;

@@ -3,6 +3,7 @@
 //! Gauges of the current state are computed on each scrape. Everything else is counted when it happens: requests when they are
 //! answered, commits when they are made, and jobs by a task that follows the commits.
 
+mod series;
 mod world;
 
 use std::collections::HashMap;
@@ -75,6 +76,13 @@ struct CommitMetrics {
     decision_seconds: Histogram,
     commands: Histogram,
     bytes: Counter,
+}
+
+/// What a scrape reads from the disk.
+pub(crate) struct Measured {
+    pub(crate) room: Room,
+    pub(crate) disk: Option<DiskBytes>,
+    pub(crate) backup: Option<model::Timestamp>,
 }
 
 /// Adds a metric to the registry, under a name that ends with its unit.
@@ -199,15 +207,10 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    pub(crate) fn text(
-        &self,
-        handle: &Handle,
-        room: Room,
-        disk: Option<DiskBytes>,
-    ) -> Result<String, fmt::Error> {
+    pub(crate) fn text(&self, handle: &Handle, measured: &Measured) -> Result<String, fmt::Error> {
         // Two concurrent scrapes must not mix their counts.
         let world = self.world.lock().unwrap_or_else(PoisonError::into_inner);
-        world.update(handle, room, disk);
+        world.update(handle, measured);
         let mut written = String::new();
         text::encode_registry(&mut written, &self.registry)?;
         Ok(classic(&written))

@@ -12,6 +12,7 @@ use listen::{Cidr, TlsFiles};
 use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
 use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
+use outbound::{Allowed, Outbound};
 use reconciler::{BlobSettings, LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -19,7 +20,8 @@ use thiserror::Error;
 
 use self::access::FileAccess;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
-use crate::limits::{LONGEST_CYCLE_PAUSE, REQUESTS, SHORTEST_INTERVAL};
+use crate::heartbeat::Heartbeat;
+use crate::limits::{BEAT_EVERY, LONGEST_CYCLE_PAUSE, REQUESTS, SHORTEST_INTERVAL};
 use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
@@ -53,6 +55,11 @@ pub(crate) struct DaemonSettings {
     /// How long jobs of scans that wake each other wait, from the second lap on.
     pub(crate) cycle_pause: TimeDelta,
     pub(crate) blobs: BlobSettings,
+    /// How old the newest backup may become.
+    pub(crate) backup_within: Option<TimeDelta>,
+    pub(crate) heartbeat: Option<Heartbeat>,
+    /// Connections to addresses that users name.
+    pub(crate) outbound: Outbound,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -73,6 +80,9 @@ struct File {
     retention: FileRetention,
     log_limit: Option<Size>,
     cycle_pause: Option<Pause>,
+    backup_within: Option<String>,
+    heartbeat: Option<FileHeartbeat>,
+    outbound: FileOutbound,
     blob_quota: Option<Size>,
     blob_versions: BTreeMap<String, u8>,
 }
@@ -95,7 +105,7 @@ impl Pause {
             Self::Number(number) => return Err(format!("`{number}` needs a unit, such as 1s")),
             Self::Text(text) => text,
         };
-        let pause = workflow::parse_duration(&text).map_err(|error| error.to_string())?;
+        let pause = duration(&text)?;
         if pause > LONGEST_CYCLE_PAUSE {
             return Err("must be at most 1h, or 0 for the least".to_owned());
         }
@@ -108,6 +118,33 @@ impl Pause {
 struct FileTls {
     cert: PathBuf,
     key: PathBuf,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct FileOutbound {
+    allow: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileHeartbeat {
+    url: String,
+    every: Option<String>,
+}
+
+impl FileHeartbeat {
+    fn check(self) -> Result<Heartbeat, String> {
+        outbound::check_url(&self.url).map_err(|error| format!("url: {error}"))?;
+        let every = match self.every {
+            None => BEAT_EVERY,
+            Some(text) => duration(&text).map_err(|error| format!("every: {error}"))?,
+        };
+        Ok(Heartbeat {
+            url: self.url,
+            every: every.to_std().unwrap_or_default(),
+        })
+    }
 }
 
 /// How many requests may be made with one token. With 0 per second there is no limit.
@@ -257,6 +294,22 @@ impl Settings {
         let log_limit = log_limit.map_err(invalid("log_limit"))?;
         let cycle_pause = file.cycle_pause.map_or(Ok(CYCLE_PAUSE), Pause::read);
         let cycle_pause = cycle_pause.map_err(invalid("cycle_pause"))?;
+        let backup_within = file.backup_within.map(|text| duration(&text)).transpose();
+        let backup_within = backup_within.map_err(invalid("backup_within"))?;
+        let heartbeat = file.heartbeat.map(FileHeartbeat::check).transpose();
+        let heartbeat = heartbeat.map_err(invalid("heartbeat"))?;
+        let allow = file.outbound.allow.iter().map(|text| {
+            let allowed = text.parse::<Allowed>();
+            allowed.map_err(|error| format!("`{text}`: {error}"))
+        });
+        let allow: Result<_, _> = allow.collect();
+        let allow = allow.map_err(invalid("outbound.allow"))?;
+        let named = options
+            .config
+            .as_ref()
+            .map(|path| path.display().to_string());
+        let named = named.unwrap_or_else(|| "the configuration file".to_owned());
+        let outbound = Outbound::new(allow, named, outbound::Limits::default());
         let blob_quota = file.blob_quota.map(Size::bytes).transpose();
         let blob_quota = blob_quota.map_err(invalid("blob_quota"))?;
         let key_file = options
@@ -301,9 +354,16 @@ impl Settings {
                     quota: blob_quota,
                     versions: blob_versions(file.blob_versions)?,
                 },
+                backup_within,
+                heartbeat,
+                outbound,
             },
         })
     }
+}
+
+fn duration(text: &str) -> Result<TimeDelta, String> {
+    workflow::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// The addresses of flags, or else those of the file.

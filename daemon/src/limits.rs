@@ -37,6 +37,15 @@ pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 /// being written is left alone. The delay is too short for a person to notice.
 pub(crate) const FOLDER_POLL: Duration = Duration::from_millis(150);
 
+/// The default pause between heartbeats: monitors count minutes.
+pub(crate) const BEAT_EVERY: TimeDelta = TimeDelta::minutes(1);
+
+/// A daemon that commits nothing for this long is not well. A slow disk takes a second.
+pub(crate) const COMMIT_WITHIN: Duration = Duration::from_secs(10);
+
+/// Longest pause after heartbeats that failed, unless they are rarer: soon after the monitor is back, it hears of the daemon.
+pub(crate) const LONGEST_BEAT_PAUSE: Duration = Duration::from_secs(5 * 60);
+
 /// The default rate of requests of one token from other machines: more than a person or a waiting program needs, and few enough
 /// that one client in a loop leaves room for the others.
 pub(crate) const REQUESTS: Rate = Rate {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use api::Front;
 use listen::Tls;
-use reconciler::{Handle, Reconciler, Start};
+use reconciler::{Handle, Reconciler, Start, Upkeep};
 use state::{Closing, Options, State, mirrors_folder};
 use store::file::OpenError;
 
@@ -156,6 +156,10 @@ where
         retention: settings.retention,
         log_limit: settings.log_limit,
         blobs: settings.blobs,
+        upkeep: Upkeep {
+            certificate: tls.as_ref().map(Tls::expires),
+            backup_within: settings.backup_within,
+        },
     })
     .await?;
     let handle = reconciler.handle();
@@ -172,6 +176,9 @@ where
         },
     };
     let followed = tls.map(|tls| tokio::spawn(tls.follow()));
+    let beating = settings
+        .heartbeat
+        .map(|heartbeat| tokio::spawn(heartbeat.keep(handle.clone(), settings.outbound)));
     let mut ended = Ok(());
     let stop = async {
         ended = tokio::select! {
@@ -181,8 +188,8 @@ where
         handle.drain();
     };
     api::serve(listener, handle.clone(), front, Box::pin(stop)).await;
-    if let Some(followed) = followed {
-        followed.abort();
+    for task in [followed, beating].into_iter().flatten() {
+        task.abort();
     }
     reconciler.stop().await;
     Ok((ended, closing))

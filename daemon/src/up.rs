@@ -19,6 +19,7 @@ use model::decide::CreateToken;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{Principal, Scope, Scopes, SealingKey, TokenHash};
+use outbound::{Limits, Outbound};
 use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SIGN_IN_LINK, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -70,6 +71,9 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
             log_limit: LOG_LIMIT,
             cycle_pause: CYCLE_PAUSE,
             blobs: BlobSettings::default(),
+            backup_within: None,
+            heartbeat: None,
+            outbound: Outbound::new(Vec::new(), "", Limits::default()),
         },
     };
     serve(site, |serving| async move {

@@ -3,10 +3,16 @@
 //!
 //! Each request has its [`Connection`] as an extension.
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests write certificates")
+)]
+
 mod accept;
 mod addresses;
 mod limits;
 mod tls;
+mod validity;
 
 pub use accept::{Bounds, Connection, Stop, serve};
 pub use addresses::{Cidr, network};

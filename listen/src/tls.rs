@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::limits::{TLS_CHECK, TLS_FILE_BYTES};
+use crate::validity::not_after;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
@@ -66,21 +68,28 @@ pub struct Tls {
     /// The latest contents of the files, even if they are unusable.
     found: Contents,
     current: watch::Sender<Arc<ServerConfig>>,
+    expires: watch::Sender<Option<DateTime<Utc>>>,
 }
 
 impl Tls {
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let found = files.read()?;
-        let settings = files.settings(&found)?;
+        let (settings, expires) = files.settings(&found)?;
         Ok(Self {
             files,
             found,
             current: watch::Sender::new(Arc::new(settings)),
+            expires: watch::Sender::new(expires),
         })
     }
 
     pub fn server(&self) -> ServerTls {
         ServerTls(self.current.subscribe())
+    }
+
+    /// When the certificate in use expires. `None` if its end is not readable.
+    pub fn expires(&self) -> watch::Receiver<Option<DateTime<Utc>>> {
+        self.expires.subscribe()
     }
 
     /// Loads the files whenever they change. Unusable files have no effect, and a half-written pair is loaded after its next
@@ -97,8 +106,9 @@ impl Tls {
                 Ok(found) if found == self.found => {}
                 Ok(found) => {
                     match self.files.settings(&found) {
-                        Ok(settings) => {
+                        Ok((settings, expires)) => {
                             self.current.send_replace(Arc::new(settings));
+                            self.expires.send_replace(expires);
                             tracing::info!(%certificate, "a new certificate is in use");
                         }
                         Err(error) => {
@@ -123,17 +133,22 @@ impl TlsFiles {
         })
     }
 
-    fn settings(&self, found: &Contents) -> Result<ServerConfig, TlsError> {
+    /// The settings, and the end of the certificate.
+    fn settings(
+        &self,
+        found: &Contents,
+    ) -> Result<(ServerConfig, Option<DateTime<Utc>>), TlsError> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&found.certificate).collect();
         let chain = chain.map_err(|source| TlsError::Certificate {
             path: self.certificate.clone(),
             source,
         })?;
-        if chain.is_empty() {
+        let Some(certificate) = chain.first() else {
             return Err(TlsError::NoCertificate {
                 path: self.certificate.clone(),
             });
-        }
+        };
+        let expires = not_after(certificate);
         let key = PrivateKeyDer::from_pem_slice(&found.key).map_err(|source| TlsError::Key {
             path: self.key.clone(),
             source,
@@ -151,7 +166,7 @@ impl TlsFiles {
             .with_single_cert(chain, key)
             .map_err(unusable)?;
         settings.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(settings)
+        Ok((settings, expires))
     }
 }
 
@@ -167,4 +182,40 @@ fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
         });
     }
     std::fs::read(path).map_err(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    fn certify(folder: &TempDir, year: i32) -> TlsFiles {
+        let files = TlsFiles {
+            certificate: folder.path().join("cert.pem"),
+            key: folder.path().join("key.pem"),
+        };
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_after = date_time_ymd(year, 1, 1);
+        let certificate = params.self_signed(&key).unwrap();
+        std::fs::write(&files.key, key.serialize_pem()).unwrap();
+        std::fs::write(&files.certificate, certificate.pem()).unwrap();
+        files
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_the_certificate_in_use_is_followed() {
+        let folder = TempDir::new().unwrap();
+        let tls = Tls::load(certify(&folder, 3000)).unwrap();
+        let mut expires = tls.expires();
+        let year = |end: &Option<DateTime<Utc>>| end.map(|end| end.format("%Y").to_string());
+        assert_eq!(year(&expires.borrow()).as_deref(), Some("3000"));
+        let following = tokio::spawn(tls.follow());
+        certify(&folder, 3001);
+        expires.changed().await.unwrap();
+        assert_eq!(year(&expires.borrow()).as_deref(), Some("3001"));
+        following.abort();
+    }
 }

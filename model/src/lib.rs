@@ -111,7 +111,10 @@ pub use revision::{
 };
 pub use rights::Rights;
 pub use runner::{Registration, Runner, Session};
-pub use scan_head::{Digests, Processed, ScanHead, Success, TailEnd, Totals, digests_of};
+pub use scan_head::{
+    Digests, Ended, Failing, Failure, Processed, ScanHead, Succeeded, Success, TailEnd, Totals,
+    digests_of,
+};
 pub use schedule::{Upcoming, upcoming};
 pub use scope::{ParseScopeError, Projects, Scope, Scopes};
 pub use sealing::{KeyId, ParseKeyError, Place, Sealed, SealingError, SealingKey, SecretValue};

@@ -36,6 +36,9 @@ pub struct ScanHead {
     /// The newest success, for expectations. Absent in heads of an older daemon until the next success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<Succeeded>,
+    /// The last end of a job. Absent in heads of an older daemon until the next end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
     /// The failures since the newest success, if there are any. A failed job that is retried does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<Failing>,
@@ -79,6 +82,7 @@ impl ScanHead {
             processed: BTreeMap::new(),
             failure: None,
             succeeded: None,
+            ended: None,
             failing: None,
             renamed_from: None,
             history: TailEnd { page: 0, bytes: 0 },
@@ -111,7 +115,7 @@ impl ScanHead {
     }
 
     /// The end of the newest success. A head of an older daemon knows only its begin.
-    pub(crate) fn succeeded_at(&self) -> Option<Timestamp> {
+    pub fn succeeded_at(&self) -> Option<Timestamp> {
         let begun = || Some(self.successes.first()?.job.moment());
         self.succeeded.map(|success| success.at).or_else(begun)
     }
@@ -200,6 +204,7 @@ impl ScanHead {
             .into_iter()
             .flatten()
             .max_by_key(|success| success.at);
+        self.ended = self.ended.max(former.ended);
         let failing = [self.failing, former.failing].into_iter().flatten();
         let newest = self.succeeded.map(|success| success.job);
         self.failing = failing
@@ -359,6 +364,13 @@ pub struct Succeeded {
     pub at: Timestamp,
     /// Seconds from its claim to its end.
     pub took: u64,
+}
+
+/// The end of a job, ordered by time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ended {
+    pub at: Timestamp,
+    pub state: EndState,
 }
 
 /// Failures that a person should look into.

@@ -45,6 +45,15 @@ pub struct Source {
     pub warnings: Vec<Diagnostic>,
 }
 
+impl Source {
+    /// A statement that no poll has made yet is unknown.
+    pub fn status(&self, kind: SourceConditionKind) -> Status {
+        let mut known = self.conditions.iter();
+        let known = known.find(|one| one.kind == kind);
+        known.map_or(Status::Unknown, |known| known.status)
+    }
+}
+
 /// The state of a tip that needs an approval, because it removes many workflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +99,8 @@ pub enum SourceConditionKind {
 }
 
 impl SourceConditionKind {
+    pub const ALL: [Self; 3] = [Self::Fetched, Self::Valid, Self::Active];
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fetched => "Fetched",

@@ -98,6 +98,12 @@ impl Outbound {
     }
 }
 
+/// # Errors
+/// It is no URL of `http` or `https`, or has a password.
+pub fn check_url(url: &str) -> Result<(), Error> {
+    parse(url).map(drop)
+}
+
 fn parse(url: &str) -> Result<(Uri, bool), Error> {
     let address: Uri = url
         .parse()

@@ -24,7 +24,7 @@ use tokio_rustls::client::TlsStream;
 
 pub use address::{Allowed, ParseAllowedError};
 pub use error::Error;
-pub use http::Answer;
+pub use http::{Answer, check_url};
 pub use stream::{RECEIVED_BYTES, Stream};
 
 /// Time limits of a connection.

@@ -9,9 +9,9 @@ use state::{Room, State, SubmitError};
 use tokio::time::{Instant, sleep_until};
 
 use crate::handle::Handle;
-use crate::limits::{CONDITION_CHECK, CONDITION_REST, STUCK_AFTER};
+use crate::limits::{CERTIFICATE_EXPIRES_SOON, CONDITION_CHECK, CONDITION_REST, STUCK_AFTER};
 
-/// Looks at subjects when their time has come, and at runners, waiting jobs, histories and the disk every minute.
+/// Looks at subjects when their time has come, and at the instance, runners, waiting jobs and histories every minute.
 pub(crate) async fn keep_conditions(handle: Handle) {
     let state = handle.state();
     let mut changes = state.changed();
@@ -59,13 +59,9 @@ async fn submit(state: &State, report: Measure) -> Result<(), SubmitError> {
     Ok(())
 }
 
-/// What runners, waiting jobs, histories and the disk say now, and an empty report for what was wrong before.
+/// What the instance, runners, waiting jobs and histories say now, and an empty report for what was wrong before.
 fn measured(handle: &Handle) -> Vec<Measure> {
-    let disk = match handle.state().room() {
-        Room::Enough => Vec::new(),
-        Room::Low | Room::Full => vec![Problem::DiskLow],
-    };
-    let mut found = BTreeMap::from([(Subject::Instance, disk)]);
+    let mut found = BTreeMap::from([(Subject::Instance, of_instance(handle))]);
     let stuck = stuck(handle);
     handle.state().read(|world| {
         for open in world.conditions() {
@@ -91,6 +87,27 @@ fn measured(handle: &Handle) -> Vec<Measure> {
     }
     let report = |(subject, problems)| Measure { subject, problems };
     found.into_iter().map(report).collect()
+}
+
+/// What is wrong with the disk, the certificate and the backups.
+fn of_instance(handle: &Handle) -> Vec<Problem> {
+    let (state, now) = (handle.state(), handle.now());
+    let upkeep = &handle.settings().upkeep;
+    let mut problems = Vec::new();
+    if state.room() != Room::Enough {
+        problems.push(Problem::DiskLow);
+    }
+    let expires = upkeep.certificate_expires();
+    if let Some(at) = expires.filter(|at| *at - now <= CERTIFICATE_EXPIRES_SOON) {
+        problems.push(Problem::CertificateExpires { at });
+    }
+    if let Some(within) = upkeep.backup_within {
+        let newest = state.newest_backup();
+        if newest.is_none_or(|newest| now - newest > within) {
+            problems.push(Problem::BackupOld { newest });
+        }
+    }
+    problems
 }
 
 /// The oldest waiting job of each scan that no runner can take, if it has waited for a minute.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use model::decide::RemoveRunner;
 use model::retention::RetentionSettings;
 use model::{
@@ -43,12 +44,28 @@ struct Parts {
     stopping: watch::Sender<bool>,
 }
 
-/// The configuration of retention, logs and secrets.
+/// What the instance needs to go on, in addition to its disk.
+#[derive(Debug, Default)]
+pub struct Upkeep {
+    /// When the certificate of the daemon's listener expires.
+    pub certificate: Option<watch::Receiver<Option<Timestamp>>>,
+    /// How old the newest backup may become.
+    pub backup_within: Option<TimeDelta>,
+}
+
+impl Upkeep {
+    pub fn certificate_expires(&self) -> Option<Timestamp> {
+        *self.certificate.as_ref()?.borrow()
+    }
+}
+
+/// The configuration of retention, logs, secrets and upkeep.
 pub struct Settings {
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
     pub(crate) secret_keys: Option<SealingKeys>,
+    pub upkeep: Upkeep,
 }
 
 impl Handle {

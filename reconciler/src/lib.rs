@@ -52,7 +52,7 @@ pub use error::{
 pub use git::{
     Access, Location, LocationError, Login, Reference, TokenSource, Username, UsernameError,
 };
-pub use handle::{Handle, Settings};
+pub use handle::{Handle, Settings, Upkeep};
 pub use limits::{LOG_LIMIT, SIGN_IN_LINK};
 pub use retention::{Retained, ScanRetained};
 pub use runners::{ArtifactPhase, ArtifactProgress, Instance, Message, RunnerSession, Runners};

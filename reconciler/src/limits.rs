@@ -46,8 +46,11 @@ pub(crate) const STANDSTILL: Duration = Duration::from_secs(20);
 /// every answer, and a step may take ten seconds to stop.
 pub(crate) const REPEAT: Duration = Duration::from_secs(1);
 
-/// Runners, waiting jobs and the disk are checked for conditions this often.
+/// The instance, runners, waiting jobs and histories are checked for conditions this often.
 pub(crate) const CONDITION_CHECK: Duration = Duration::from_secs(60);
+
+/// How long before its expiry the certificate of the listener is a condition: authorities renew earlier than this.
+pub(crate) const CERTIFICATE_EXPIRES_SOON: TimeDelta = TimeDelta::days(14);
 
 /// The pause after a failure to record a condition.
 pub(crate) const CONDITION_REST: Duration = Duration::from_secs(10);

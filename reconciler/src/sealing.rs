@@ -145,6 +145,7 @@ fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
 
 #[cfg(test)]
 mod tests {
+    use crate::handle::Upkeep;
     use model::decide::{Precondition, SetSecret};
     use model::retention::RetentionSettings;
     use model::{Actor, SealingKey, SecretValue};
@@ -182,6 +183,7 @@ mod tests {
             let settings = Settings {
                 retention: RetentionSettings::default(),
                 log_limit: 0,
+                upkeep: Upkeep::default(),
                 secret_keys,
             };
             settings.missing_keys(secrets).into_values().sum::<usize>()

@@ -22,7 +22,7 @@ use crate::conditions::keep_conditions;
 use crate::deadlines::due;
 use crate::expiry::remove_expired;
 use crate::git::{Calls, LAST_CALLS};
-use crate::handle::{Handle, Settings};
+use crate::handle::{Handle, Settings, Upkeep};
 use crate::limits::{AT_ONCE, DEADLINE_CHECK, DEFECT_REST};
 use crate::retention::enforce_retention;
 use crate::sealing::{log_sealed_secrets, reseal};
@@ -44,6 +44,7 @@ pub struct Start {
     /// The longest log of a job, in bytes.
     pub log_limit: u64,
     pub blobs: BlobSettings,
+    pub upkeep: Upkeep,
 }
 
 pub struct Reconciler {
@@ -66,6 +67,7 @@ impl Reconciler {
             retention,
             log_limit,
             blobs,
+            upkeep,
         } = start;
         let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
         if_possible(state.make_first_token(secret).await)?;
@@ -79,6 +81,7 @@ impl Reconciler {
             retention,
             log_limit,
             secret_keys,
+            upkeep,
         };
         let handle = Handle::new(state, clock, entropy, &sources, settings, blobs);
         log_sealed_secrets(&handle);

@@ -29,7 +29,9 @@ pub(crate) use self::fakes::{Defect, HandClock, Seeded};
 pub(crate) use self::lab::Lab;
 use crate::blobs::BlobSettings;
 use crate::limits::STANDSTILL;
-use crate::{Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Worker};
+use crate::{
+    Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Upkeep, Worker,
+};
 
 /// A plain scan, a scan for runners with the label `gpu`, a scan with a `timeout`, and a scan with a retry.
 pub(crate) const SCANS: &str = "
@@ -182,6 +184,7 @@ impl TestDaemon {
             retention,
             key.into(),
             BlobSettings::default(),
+            Upkeep::default(),
         )
         .await
     }
@@ -196,8 +199,16 @@ impl TestDaemon {
             RetentionSettings::default(),
             key.into(),
             blobs,
+            Upkeep::default(),
         )
         .await
+    }
+
+    /// Opens a daemon that checks this.
+    pub(crate) async fn watching(folder: &TempDir, upkeep: Upkeep) -> Self {
+        let key = SealingKey::random(&mut Seeded(3)).into();
+        let (retention, blobs) = (RetentionSettings::default(), BlobSettings::default());
+        Self::start(folder, 10, Vec::new(), retention, key, blobs, upkeep).await
     }
 
     /// Opens a daemon with these keys for secrets.
@@ -209,6 +220,7 @@ impl TestDaemon {
             RetentionSettings::default(),
             keys,
             BlobSettings::default(),
+            Upkeep::default(),
         )
         .await
     }
@@ -220,6 +232,7 @@ impl TestDaemon {
         retention: RetentionSettings,
         keys: SealingKeys,
         blobs: BlobSettings,
+        upkeep: Upkeep,
     ) -> Self {
         let clock = HandClock::at(seconds);
         let defect = Arc::default();
@@ -234,6 +247,7 @@ impl TestDaemon {
             retention,
             log_limit: LOG_LIMIT,
             blobs,
+            upkeep,
         })
         .await
         .unwrap();

@@ -314,6 +314,15 @@ impl State {
         self.shared.volume.disk_bytes().unwrap_or(None)
     }
 
+    /// When the newest backup was made. This reads a small file.
+    pub fn newest_backup(&self) -> Option<Timestamp> {
+        let newest = self.shared.volume.newest_backup();
+        let newest = newest.inspect_err(|error| {
+            tracing::warn!(%error, "the record of the newest backup cannot be read");
+        });
+        Timestamp::from_timestamp(i64::try_from(newest.ok()??).ok()?, 0)
+    }
+
     /// The last commit when the state was opened. For a restored backup this is the last commit of the backup.
     pub fn found(&self) -> Seq {
         self.shared.found

@@ -346,6 +346,9 @@ impl Backup<'_> {
             made: disk.seconds_since_1970().unwrap_or_default(),
         };
         make_store(disk, target, to, &manifest, &format)?;
+        if let Err(error) = manifest.write(disk, &self.from.last_backup) {
+            tracing::warn!(%error, "the backup is finished, but the daemon cannot know of it");
+        }
         Ok(Copied {
             files: manifest.files,
             bytes: manifest.bytes,
@@ -372,7 +375,7 @@ pub(crate) fn restore_on(
 ) -> Result<Copied, CopyError> {
     let (source, paths) = (Paths::new(from), Paths::new(root));
     let store = control::read_format(disk, &source.format)?;
-    let manifest = Manifest::read(disk, &source)?;
+    let manifest = Manifest::read(disk, &source.manifest)?;
     let (Some(store), Some(manifest)) = (store, manifest) else {
         return Err(CopyError::NotABackup {
             path: from.to_owned(),
@@ -425,7 +428,7 @@ fn make_store(
 ) -> Result<(), CopyError> {
     target.sync_file_system()?;
     failpoint::reach("copy-synced");
-    manifest.write(disk, paths)?;
+    manifest.write(disk, &paths.manifest)?;
     failpoint::reach("manifest-written");
     replace::replace_durably(disk, &paths.format, format)?;
     failpoint::reach("copy-finished");

@@ -11,8 +11,9 @@ use crate::failpoint;
 use crate::fault::Fault;
 use crate::key::Key;
 use crate::limits::{COPY_BYTES, LARGE_WRITE};
-use crate::manifest;
+use crate::manifest::{self, Manifest};
 use crate::parallel;
+use crate::paths::Paths;
 use crate::pending::Pending;
 use crate::space::{DiskBytes, Gauge, Room};
 use crate::staged::{Object, OwnedFile, Staged, StagedName};
@@ -85,6 +86,12 @@ impl Volume for FileVolume {
 
     fn disk_bytes(&self) -> Result<Option<DiskBytes>, Fault> {
         Ok(Some(self.gauge.bytes()?))
+    }
+
+    fn newest_backup(&self) -> Result<Option<u64>, Fault> {
+        let path = Paths::new(self.tree.root()).last_backup;
+        let manifest = Manifest::read(&self.tree.disk, &path)?;
+        Ok(manifest.map(|manifest| manifest.made))
     }
 
     fn forget_restored(&self) -> Result<(), Fault> {

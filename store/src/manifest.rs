@@ -1,4 +1,4 @@
-//! The file `BACKUP`, the manifest of a backup. `restore` copies it too. In a restored store it marks that the work
+//! The file `BACKUP`, the manifest of a backup, and its copy in the store. `restore` copies it too. In a restored store it marks that the work
 //! that was running at the backup does not run here.
 
 use std::path::Path;
@@ -28,17 +28,17 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// `None` if it is missing or unreadable.
-    pub(crate) fn read(disk: &Disk, paths: &Paths) -> Result<Option<Self>, DiskError> {
-        match disk.read(&paths.manifest, CONTROL_FILE_BYTES) {
+    pub(crate) fn read(disk: &Disk, path: &Path) -> Result<Option<Self>, DiskError> {
+        match disk.read(path, CONTROL_FILE_BYTES) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.is_missing() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    pub(crate) fn write(&self, disk: &Disk, paths: &Paths) -> Result<(), DiskError> {
+    pub(crate) fn write(&self, disk: &Disk, path: &Path) -> Result<(), DiskError> {
         let line = serde_json::json!(self);
-        replace_durably(disk, &paths.manifest, format!("{line}\n").as_bytes())
+        replace_durably(disk, path, format!("{line}\n").as_bytes())
     }
 
     /// Why this manifest does not belong to a folder whose last commit is `last`.

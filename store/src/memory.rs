@@ -344,6 +344,10 @@ impl Volume for MemoryStore {
         Ok(None)
     }
 
+    fn newest_backup(&self) -> Result<Option<u64>, Fault> {
+        Ok(None)
+    }
+
     fn forget_restored(&self) -> Result<(), Fault> {
         Ok(())
     }

@@ -11,13 +11,15 @@ pub(crate) struct Paths {
     pub(crate) format: PathBuf,
     /// Locked by the writer; never removed.
     pub(crate) lock: PathBuf,
-    /// Segments, spares, `CHECKPOINT`, `APPLIED` and `HOLD`.
+    /// Segments, spares, `CHECKPOINT`, `APPLIED`, `HOLD` and `LAST_BACKUP`.
     pub(crate) journal: PathBuf,
     pub(crate) checkpoint: PathBuf,
     /// The number of a commit that is durable in the journal.
     pub(crate) applied: PathBuf,
     /// Exists during a backup, locked by the process that makes it.
     pub(crate) hold: PathBuf,
+    /// The manifest of the newest backup of this store. Backups do not contain it.
+    pub(crate) last_backup: PathBuf,
     /// The manifest of a backup. A restored state keeps it until it is settled.
     pub(crate) manifest: PathBuf,
     /// Large objects that no batch has adopted. Every open removes them, after adopted objects have been moved to
@@ -38,6 +40,7 @@ impl Paths {
             checkpoint: journal.join("CHECKPOINT"),
             applied: journal.join("APPLIED"),
             hold: journal.join("HOLD"),
+            last_backup: journal.join("LAST_BACKUP"),
             manifest: root.join("BACKUP"),
             tmp: root.join("tmp"),
             quarantine: root.join("quarantine"),

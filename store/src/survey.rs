@@ -126,7 +126,7 @@ impl Survey {
             let what = applied::ahead(end, last);
             add(Part::Journal { first, last }, &paths.journal, 0, what);
         }
-        if let Some(manifest) = Manifest::read(disk, paths)?
+        if let Some(manifest) = Manifest::read(disk, &paths.manifest)?
             && let Some(what) = manifest.contradicts(store, end)
         {
             let last = manifest.sequence;

@@ -39,6 +39,9 @@ pub trait Volume: Send + Sync {
     /// The size of the disk, from the same measurement as [`Self::room`]. `None` for a store in memory.
     fn disk_bytes(&self) -> Result<Option<DiskBytes>, Fault>;
 
+    /// When the newest backup was made, in seconds since 1970. `None` if there was none since the store was made or restored.
+    fn newest_backup(&self) -> Result<Option<u64>, Fault>;
+
     /// Durably clears the "restored" mark. Call it when the work that was running at the backup is settled.
     fn forget_restored(&self) -> Result<(), Fault>;
 }

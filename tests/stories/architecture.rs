@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["listen", "reconciler", "ui", "wire"]),
     ("runner", &["client", "workflow", "model"]),
     ("cli", &["client", "workflow", "model", "runner"]),
-    ("daemon", &["api", "client", "runner", "cli"]),
+    ("daemon", &["api", "client", "outbound", "runner", "cli"]),
 ];
 
 /// Crates that a pure package must not have, directly or not.

@@ -35,6 +35,7 @@ fn a_full_disk_refuses_new_jobs_and_running_jobs_lose_nothing() {
     );
     world.init_repository();
     world.push(&[("wait.yaml", Some(&text))]);
+    world.daemon_config = Some("heartbeat: { url: 'http://127.0.0.1:1/', every: 1s }\n".to_owned());
     world.start_daemon();
     world.sync();
     world.start_runner(1);
@@ -65,6 +66,10 @@ fn a_full_disk_refuses_new_jobs_and_running_jobs_lose_nothing() {
         refused.contains("full") && refused.contains("free some space"),
         "{refused}"
     );
+
+    eventually("the end of heartbeats", || {
+        world.daemon_log().contains("the heartbeat stops")
+    });
 
     // A running job continues and ends: the journal has room for its end and the end of its log.
     std::fs::write(&gate, "").unwrap();

@@ -29,6 +29,7 @@ mod failpoints;
 mod failpoints_aside;
 mod forge;
 mod fsck;
+mod heartbeat;
 mod hello;
 mod io_errors;
 mod licences;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Output;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use chrono::{Datelike, TimeDelta, Utc};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 
 use crate::support::{World, eventually};
 
@@ -17,13 +18,16 @@ scans:
       - { name: shown, paths: [shown.json] }
 ";
 
-/// Makes a certificate for this machine, signed by a new authority, and puts it in place of the last one.
-fn certify(world: &World, authority: &str) {
+/// Makes a certificate for this machine and this many days, signed by a new authority, and puts it in place of the last one.
+fn certify(world: &World, authority: &str, days: i64) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let end = Utc::now() + TimeDelta::days(days);
+    let [month, day] = [end.month(), end.day()].map(|number| u8::try_from(number).unwrap());
+    params.not_after = date_time_ymd(end.year(), month, day);
     let certificate = params.signed_by(&key, &issuer).unwrap();
     let write = |name: &str, text: String| {
         let fresh = world.path("fresh.pem");
@@ -52,10 +56,10 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
     let mut world = World::new();
     world.init_repository();
     world.push(&[("tls.yaml", Some(WORKFLOW))]);
-    certify(&world, "first.pem");
+    certify(&world, "first.pem", 5);
     let home = world.path("").display().to_string();
     world.daemon_config = Some(format!(
-        "tls: {{ cert: {home}/cert.pem, key: {home}/key.pem }}\n"
+        "tls: {{ cert: {home}/cert.pem, key: {home}/key.pem }}\nbackup_within: 26h\n"
     ));
     world.start_daemon();
     assert!(world.url().starts_with("https://"), "{}", world.url());
@@ -67,6 +71,12 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
         !refused.status.success() && said.contains("--ca-file"),
         "{said}"
     );
+
+    for code in ["certificate_expires", "backup_old"] {
+        eventually(code, || {
+            expect(&world, &["condition", "list"]).contains(code)
+        });
+    }
 
     expect(&world, &["source", "sync", "main", "--wait"]);
     let token = expect(&world, &["runner", "register-token"]);
@@ -83,7 +93,7 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
     // The command in the step trusts the same authority as its runner.
     expect(&world, &["scan", "dispatch", "tls", "hello", "--follow"]);
 
-    certify(&world, "second.pem");
+    certify(&world, "second.pem", 90);
     eventually("the use of the new certificate", || {
         trusting(&world, "second.pem", &["source", "list"])
             .status

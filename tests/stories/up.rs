@@ -222,6 +222,14 @@ fn up_prints_the_end_of_a_job_before_its_retry() {
     up.line("tries again: failed after");
     up.line("tries again: job … failed and is tried again, at ");
     up.line("tries again: failed after");
+    up.line("needs you: tries again: failed and has never succeeded");
+    up.everscan(
+        &world,
+        &["workflow", "suspend", "tries", "--reason", "not now"],
+    );
+    up.line("needs you: tries: suspended by … not now");
+    up.everscan(&world, &["workflow", "resume", "tries"]);
+    up.line("settled: tries: suspended by … not now");
     up.stop();
 }
 

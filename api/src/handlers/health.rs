@@ -10,7 +10,7 @@ use warp::reply::Response;
 use wire::{ErrorCode, Health, HealthStatus, Readiness, ReadyStatus};
 
 use crate::failure::Failure;
-use crate::metrics;
+use crate::metrics::{self, Measured};
 use crate::reply;
 use crate::service::Service;
 
@@ -121,8 +121,12 @@ fn readiness(room: Room, is_stopping: bool) -> (StatusCode, Readiness) {
 
 pub(crate) async fn metrics(service: &Service) -> Result<Response, Failure> {
     let handle = &service.handle;
-    let (room, disk) = (room(handle).await?, load_disk(handle).await?);
-    let text = service.metrics.text(handle, room, disk);
+    let read = measured(handle, |state| Measured {
+        room: state.room(),
+        disk: state.disk_bytes(),
+        backup: state.newest_backup(),
+    });
+    let text = service.metrics.text(handle, &read.await?);
     let text = text.map_err(|error| Failure::internal(&error))?;
     let mut response = text.into_response();
     reply::set(&mut response, CONTENT_TYPE, metrics::MEDIA_TYPE);
@@ -138,7 +142,7 @@ pub(crate) async fn load_disk(handle: &Handle) -> Result<Option<DiskBytes>, Fail
     measured(handle, State::disk_bytes).await
 }
 
-/// Measures the disk on a blocking thread, because a disk that does not answer must not block request threads.
+/// Reads the disk on a blocking thread, because a disk that does not answer must not block request threads.
 async fn measured<T: Send + 'static>(handle: &Handle, ask: fn(&State) -> T) -> Result<T, Failure> {
     let state = handle.state().clone();
     let answer = tokio::task::spawn_blocking(move || ask(&state)).await;

@@ -1,14 +1,15 @@
 //! The metrics of the world. They are updated on each scrape.
 
-use model::Rights;
+use model::{Rights, SourceConditionKind};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use reconciler::Handle;
-use state::{DiskBytes, Room};
+use state::Room;
 
-use super::{Labels, add};
+use super::series::SeriesMetrics;
+use super::{Labels, Measured, add};
 
 pub(super) struct WorldMetrics {
     jobs: Family<Labels<1>, Gauge>,
@@ -21,6 +22,9 @@ pub(super) struct WorldMetrics {
     tokens: Gauge,
     circles: Gauge,
     masked_errors: Counter,
+    certificate: Family<Labels<0>, Gauge>,
+    backup: Family<Labels<0>, Gauge>,
+    series: SeriesMetrics,
 }
 
 impl WorldMetrics {
@@ -37,10 +41,13 @@ impl WorldMetrics {
             tokens: add(registry, "tokens", "Access tokens"),
             circles: add(registry, "circles", "Groups of scans that wake each other, after more than 100 laps of under a minute each"),
             masked_errors: add(registry, "masked_errors", "Errors reported by runners in which the daemon had to hide a secret"),
+            certificate: add(registry, "certificate_expiry_timestamp_seconds", "When the certificate of the listener expires"),
+            backup: add(registry, "backup_timestamp_seconds", "When the newest backup was made"),
+            series: SeriesMetrics::new(registry),
         }
     }
 
-    pub(super) fn update(&self, handle: &Handle, room: Room, disk: Option<DiskBytes>) {
+    pub(super) fn update(&self, handle: &Handle, measured: &Measured) {
         self.source_conditions.clear();
         handle.state().read(|world| {
             let of = |state: &str| {
@@ -71,17 +78,28 @@ impl WorldMetrics {
                 &self.circles,
                 world.seen_by(&Rights::admin()).circles().len(),
             );
-            for source in world.sources() {
-                for condition in &source.conditions {
+            for source in world.sources().filter(|source| source.configured) {
+                for kind in SourceConditionKind::ALL {
                     let labels = [
                         ("source", source.name.to_string()),
-                        ("condition", condition.kind.name().to_owned()),
-                        ("status", condition.status.name().to_owned()),
+                        ("condition", kind.name().to_owned()),
+                        ("status", source.status(kind).name().to_owned()),
                     ];
                     self.source_conditions.get_or_create(&labels).set(1);
                 }
             }
+            self.series.update(handle, world);
         });
+        let expires = handle.settings().upkeep.certificate_expires();
+        for (family, time) in [
+            (&self.certificate, expires),
+            (&self.backup, measured.backup),
+        ] {
+            family.clear();
+            if let Some(time) = time {
+                family.get_or_create(&[]).set(time.timestamp());
+            }
+        }
         set(&self.polls, handle.runners().waiting_polls());
         let masked = handle.runners().masked_errors();
         let counted = self.masked_errors.get();
@@ -92,9 +110,11 @@ impl WorldMetrics {
             ("full", Room::Full),
         ] {
             let labels = [("mark", mark.to_owned())];
-            self.disk.get_or_create(&labels).set(i64::from(room == at));
+            self.disk
+                .get_or_create(&labels)
+                .set(i64::from(measured.room == at));
         }
-        if let Some(disk) = disk {
+        if let Some(disk) = &measured.disk {
             for (of, bytes) in [("total", disk.total), ("free", disk.free)] {
                 let labels = [("of", of.to_owned())];
                 let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);

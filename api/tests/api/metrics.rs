@@ -5,11 +5,15 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use chrono::TimeDelta;
+use http::Method;
 use model::Scope;
+use model::decide::ConfigureSource;
 use regex::Regex;
+use serde_json::json;
 
 use crate::client::Call;
-use crate::service::Service;
+use crate::service::{CERTIFICATE_EXPIRES, Service};
 
 const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../contrib/prometheus");
 
@@ -19,6 +23,19 @@ async fn text(service: &Service) -> String {
     let kind = answer.header("content-type").unwrap();
     assert!(kind.starts_with("text/plain; version=0.0.4"), "{kind}");
     answer.text().to_owned()
+}
+
+async fn fail(service: &Service, runner: &str) {
+    let (_, worker) = service.claimed(runner).await;
+    let step = json!({"index": 0, "status": "failed", "outcome": "failed", "exit_code": 3});
+    let call = worker.call(Method::POST, &worker.path("complete"));
+    let call = call.json(&json!({"steps": [step], "log_records": 0}));
+    call.send(service.address).await.expect(200);
+}
+
+fn back_up(service: &Service) {
+    let to = service.folder().join("backup");
+    state::back_up(&service.root(), &to, &|| false).unwrap();
 }
 
 /// The value of a series.
@@ -115,6 +132,74 @@ async fn metrics_count_requests_jobs_and_commits() {
     counted(&service, none, 1.0).await;
 }
 
+#[tokio::test]
+async fn metrics_have_the_last_ends_and_conditions_of_scans() {
+    let service = Service::start().await;
+    let scan = "project=\"main\",workflow=\"pipeline\",scan=\"build\"";
+    let success = format!("everscan_scan_last_success_timestamp_seconds{{{scan}}}");
+    let end = |state: &str| {
+        format!("everscan_scan_last_end_timestamp_seconds{{{scan},state=\"{state}\"}}")
+    };
+    let failing = format!("everscan_scan_conditions{{{scan},kind=\"failing\"}}");
+    let before = text(&service).await;
+    assert_eq!(value(&before, &success), None);
+    let (_, worker) = service.claimed("one").await;
+    service.complete(&worker, 0).await.expect(200);
+    let succeeded = text(&service).await;
+    let at = value(&succeeded, &success).unwrap();
+    assert_eq!(value(&succeeded, &end("succeeded")), Some(at));
+    assert_eq!(value(&succeeded, &failing), None);
+    fail(&service, "two").await;
+    let failed = text(&service).await;
+    assert_eq!(value(&failed, &success), Some(at));
+    assert_eq!(value(&failed, &end("succeeded")), None);
+    assert!(value(&failed, &end("failed")).unwrap() >= at);
+    assert_eq!(value(&failed, &failing), Some(1.0));
+    assert_eq!(value(&failed, "everscan_series_left_out"), Some(0.0));
+}
+
+#[tokio::test]
+async fn metrics_have_what_ends_and_what_is_unknown() {
+    let service = Service::start().await;
+    let backup = "everscan_backup_timestamp_seconds{}";
+    assert_eq!(value(&text(&service).await, backup), None);
+    back_up(&service);
+    service
+        .personal([Scope::JobRead], Some(TimeDelta::days(3)))
+        .await;
+    let new = ConfigureSource {
+        name: "new".parse().unwrap(),
+        url: "/srv/new".to_owned(),
+        reference: None,
+        folder: String::new(),
+        interval_seconds: 60,
+    };
+    service.handle.state().submit(new).await.unwrap();
+    let said = text(&service).await;
+    assert!(value(&said, backup).unwrap() > 1_700_000_000.0);
+    let certificate = value(&said, "everscan_certificate_expiry_timestamp_seconds{}");
+    assert_eq!(certificate, Some(CERTIFICATE_EXPIRES as f64));
+    let token = Regex::new(
+        r#"everscan_token_expiry_timestamp_seconds\{token="[^"]+",name="tester"\} (\d+)"#,
+    );
+    let tokens: Vec<i64> = token
+        .unwrap()
+        .captures_iter(&said)
+        .map(|found| found[1].parse().unwrap())
+        .collect();
+    let expires = (service.handle.now() + TimeDelta::days(3)).timestamp();
+    assert!(
+        matches!(tokens[..], [found] if (expires - found).abs() < 5),
+        "{said}"
+    );
+    for condition in ["Fetched", "Valid", "Active"] {
+        let series = format!(
+            "everscan_source_condition{{source=\"new\",condition=\"{condition}\",status=\"unknown\"}}"
+        );
+        assert_eq!(value(&said, &series), Some(1.0), "{said}");
+    }
+}
+
 /// The labels with their values in a text.
 fn labels(text: &str) -> BTreeSet<(&str, &str)> {
     let label = Regex::new(r#"[{,]([a-z_]+)=\\?"([^"\\]+)\\?""#).unwrap();
@@ -139,7 +224,9 @@ const UNSEEN: [(&str, &str); 5] = [
 #[expect(clippy::print_stderr, reason = "a skipped test says so and why")]
 async fn prometheus_accepts_the_text_and_the_rules() {
     let service = Service::start().await;
-    service.claimed("one").await;
+    let (_, worker) = service.claimed("one").await;
+    service.complete(&worker, 0).await.expect(200);
+    back_up(&service);
     let said = text(&service).await;
     if Command::new("promtool").arg("--version").output().is_err() {
         eprintln!("SKIP: promtool is not installed (Debian: prometheus)");
@@ -177,6 +264,11 @@ async fn the_rules_and_the_dashboard_name_series_that_exist() {
     let service = Service::start().await;
     let (_, worker) = service.claimed("one").await;
     service.complete(&worker, 0).await.expect(200);
+    service
+        .personal([Scope::JobRead], Some(TimeDelta::days(3)))
+        .await;
+    fail(&service, "two").await;
+    back_up(&service);
     let said = counted(&service, "everscan_jobs{state=\"running\"}", 0.0).await;
     let names = Regex::new("everscan_[a-z_]+").unwrap();
     let helped: BTreeSet<&str> = said

@@ -19,12 +19,13 @@ use model::{
     Timestamp, TipRef, WorkflowId, WorkflowRecord, World,
 };
 use reconciler::{
-    Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start,
+    Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start, Upkeep,
 };
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::client::{Answer, Call};
 use crate::repository::push;
@@ -64,6 +65,9 @@ scans:
 "#;
 pub(crate) const PLAIN: &str =
     "scans: { only: { on: { dispatch: {} }, steps: [ { run: echo } ] } }\n";
+
+/// The end of the listener's certificate.
+pub(crate) const CERTIFICATE_EXPIRES: i64 = 4_000_000_000;
 
 /// The size that the blobs of a project may have together.
 pub(crate) const BLOB_QUOTA: u64 = 4 * 1024 * 1024;
@@ -209,6 +213,7 @@ impl Service {
                 interval: Duration::from_secs(3_600),
             });
         }
+        let expires = Timestamp::from_timestamp(CERTIFICATE_EXPIRES, 0);
         let reconciler = Reconciler::start(Start {
             state,
             mirrors,
@@ -220,6 +225,10 @@ impl Service {
             blobs: BlobSettings {
                 quota: Some(BLOB_QUOTA),
                 ..BlobSettings::default()
+            },
+            upkeep: Upkeep {
+                certificate: Some(watch::channel(expires).1),
+                backup_within: None,
             },
             secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),
         })

@@ -173,6 +173,15 @@ fn the_cycle_pause_is_1s_by_default_and_can_be_set() {
 }
 
 #[test]
+fn backups_are_expected_only_if_the_file_says_so() {
+    for (line, hours) in [("", None), ("backup_within: 26h\n", Some(26))] {
+        let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
+        let within = settings.daemon.backup_within;
+        assert_eq!(within.map(|within| within.num_hours()), hours);
+    }
+}
+
+#[test]
 fn old_versions_of_blobs_are_kept_per_folder() {
     let kept = |line: &str, path: &str| {
         let settings = resolve(&format!("state: s\n{line}"), &[]).unwrap();
@@ -323,6 +332,22 @@ fn each_invalid_setting_is_named() {
             "cycle_pause: `5` needs a unit",
         ),
         ("state: s\ncycle_pause: 2h\n", &[], "at most 1h"),
+        ("state: s\nbackup_within: daily\n", &[], "backup_within"),
+        (
+            "state: s\nheartbeat: {url: 'hc.example.org/x'}\n",
+            &[],
+            "heartbeat: url: the URL is unusable",
+        ),
+        (
+            "state: s\nheartbeat: {url: 'https://hc.example.org/x', every: often}\n",
+            &[],
+            "heartbeat: every: ",
+        ),
+        (
+            "state: s\noutbound: {allow: [everything]}\n",
+            &[],
+            "outbound.allow: `everything`: it is neither",
+        ),
         (
             "state: s\nbase_path: /jobs\n",
             &[],

@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use chrono::Local;
+use model::condition::{Condition, Problem, Subject};
 use model::{
-    Cause, Job, JobId, JobState, Outcome, Reason, Source, SourceCondition, StaleFile, Status,
-    Timestamp, Trigger, WorkflowId, WorkflowStatus,
+    Cause, ConditionId, Job, JobId, JobState, Outcome, Reason, Source, SourceCondition, StaleFile,
+    Status, Timestamp, Trigger, WorkflowId, WorkflowStatus, World,
 };
 use reconciler::Handle;
 use state::JobFilter;
@@ -27,6 +28,7 @@ pub(super) struct Narrator {
     invalid: BTreeMap<String, Invalid>,
     /// Problems of the whole repository.
     complaints: BTreeSet<String>,
+    conditions: BTreeMap<ConditionId, String>,
     latest: Option<JobId>,
     /// Jobs whose end is not printed yet.
     unfinished: BTreeSet<JobId>,
@@ -74,7 +76,23 @@ impl Narrator {
             lines
         });
         self.jobs(handle, &mut lines).await;
+        let conditions = handle.state().read(conditions);
+        self.conditions(conditions, &mut lines);
         lines
+    }
+
+    fn conditions(&mut self, open: BTreeMap<ConditionId, String>, lines: &mut Vec<String>) {
+        for (id, text) in &open {
+            if !self.conditions.contains_key(id) {
+                lines.push(format!("needs you: {text}"));
+            }
+        }
+        for (id, text) in &self.conditions {
+            if !open.contains_key(id) {
+                lines.push(format!("settled: {text}"));
+            }
+        }
+        self.conditions = open;
     }
 
     fn workflow(
@@ -184,7 +202,7 @@ impl Narrator {
     }
 
     async fn new_jobs(&mut self, handle: &Handle) -> Vec<(JobId, String)> {
-        let latest = handle.state().read(model::World::latest_job);
+        let latest = handle.state().read(World::latest_job);
         let printed = self.latest.replace(latest);
         if printed == Some(latest) {
             return Vec::new();
@@ -220,6 +238,35 @@ impl Narrator {
             }
         }
     }
+}
+
+/// The open conditions. Those of files and the repository have other lines.
+fn conditions(world: &World) -> BTreeMap<ConditionId, String> {
+    let is_printed = |open: &&Arc<Condition>| {
+        !matches!(
+            open.problem,
+            Problem::SourceFailing { .. } | Problem::InvalidFile { .. }
+        )
+    };
+    let text = |open: &Arc<Condition>| {
+        let workflow = |id| world.workflow_record(id).map(|it| it.name.clone());
+        let about = match &open.subject {
+            Subject::Scan { workflow: id, scan } => {
+                workflow(*id).map(|name| format!("{name} {scan}"))
+            }
+            Subject::Workflow { workflow: id } => workflow(*id),
+            Subject::Runner { .. } => Some("the runner".to_owned()),
+            Subject::Channel { channel } => world
+                .channel(*channel)
+                .map(|it| format!("channel {}", it.name)),
+            Subject::Token { token } => world.token(*token).map(|it| format!("token {}", it.name)),
+            Subject::Source { .. } | Subject::Project { .. } | Subject::Instance => None,
+        };
+        let about = about.map_or_else(String::new, |about| format!("{about}: "));
+        (open.id, format!("{about}{}", open.problem))
+    };
+    let open = world.conditions().filter(is_printed);
+    open.map(text).collect()
 }
 
 fn warning(one: &Diagnostic) -> String {

@@ -8,7 +8,7 @@ use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
-use crate::scan_head::{Failing, Failure, ScanHead, Succeeded, Success, digests_of};
+use crate::scan_head::{Ended, Failing, Failure, ScanHead, Succeeded, Success, digests_of};
 use crate::{JobId, Reason};
 
 /// A job that has ended, with its history line. The caller stores the scan's head.
@@ -66,6 +66,7 @@ pub(super) fn settle(
 
 /// Records the result of a job in the head of its scan, or of the renamed scan.
 pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: &Moment<'_>) {
+    head.ended = job.state.end().map(|end| Ended { at: end.at, state });
     match state {
         EndState::Succeeded => {
             let digests = digests_of(job);

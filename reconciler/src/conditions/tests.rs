@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use chrono::TimeDelta;
+use model::condition::Problem;
 use model::decide::{Precondition, SetVar};
 use model::{Actor, WorkflowId, World};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
+use crate::Upkeep;
 use crate::testing::{TestDaemon, activate, configure, freeze, pass, source_name};
 
 const BACKUP: &str = "
@@ -55,4 +59,40 @@ async fn time_and_waiting_jobs_open_conditions_without_another_change() {
     };
     daemon.handle.state().submit(set).await.unwrap();
     assert_eq!(daemon.handle.state().read(codes), ["overdue", "stuck"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_backup_and_the_end_of_the_certificate_are_conditions() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let expires = watch::Sender::new(None);
+    let upkeep = Upkeep {
+        certificate: Some(expires.subscribe()),
+        backup_within: Some(TimeDelta::hours(26)),
+    };
+    let daemon = TestDaemon::watching(&folder, upkeep).await;
+    let becomes = async |expected: &[&str]| {
+        pass(&daemon, Duration::from_secs(180)).await;
+        let what = format!("{expected:?}");
+        daemon.until(&what, |world| codes(world) == expected).await;
+    };
+    becomes(&["backup_old"]).await;
+    let root = folder.path().join("state");
+    state::back_up(&root, &folder.path().join("backup"), &|| false).unwrap();
+    becomes(&[]).await;
+    let newest = daemon.handle.state().newest_backup().unwrap();
+
+    daemon.clock.set_forward(newest - daemon.handle.now());
+    expires.send_replace(Some(newest + TimeDelta::days(15)));
+    becomes(&[]).await;
+    daemon.clock.set_forward(TimeDelta::hours(26));
+    becomes(&["backup_old", "certificate_expires"]).await;
+    let is_dated = |world: &World| {
+        let newest = Some(newest);
+        let mut open = world.conditions();
+        open.any(|one| one.problem == Problem::BackupOld { newest })
+    };
+    assert!(daemon.handle.state().read(is_dated));
+    expires.send_replace(Some(newest + TimeDelta::days(90)));
+    becomes(&["backup_old"]).await;
 }

@@ -12,7 +12,7 @@ use crate::tests::fixture::{Folder, scan_name};
 const PAGE: &str = include_str!("../../../state-layout.md");
 
 /// Paths that the store or Git makes.
-const ENGINE: [&str; 12] = [
+const ENGINE: [&str; 13] = [
     "sources/<source>/mirror.git/",
     "BACKUP",
     "FORMAT",
@@ -22,6 +22,7 @@ const ENGINE: [&str; 12] = [
     "journal/CHECKPOINT",
     "journal/APPLIED",
     "journal/HOLD",
+    "journal/LAST_BACKUP",
     "tmp/object-<random>",
     "quarantine/",
     "index/live-<sequence>",
@@ -118,6 +119,7 @@ async fn every_file_of_a_busy_state_is_on_the_page_and_every_path_of_the_page_is
         "quarantine/",
         "journal/spare-<number>",
         "journal/HOLD",
+        "journal/LAST_BACKUP",
         "BACKUP",
     ];
     for pattern in page

@@ -275,7 +275,7 @@ async fn a_backup_that_differs_from_its_manifest_is_refused() {
     let (root, backup) = (busy.root(), busy.folder("backup"));
     let copied = back_up(&root, &backup, copying()).unwrap();
     let (disk, paths) = (Disk::new(), Paths::new(&backup));
-    let manifest = Manifest::read(&disk, &paths).unwrap().unwrap();
+    let manifest = Manifest::read(&disk, &paths.manifest).unwrap().unwrap();
     assert_eq!(manifest.sequence, copied.sequence);
     assert_eq!(
         (manifest.files, manifest.bytes),
@@ -301,7 +301,7 @@ async fn a_backup_that_differs_from_its_manifest_is_refused() {
         sequence: ahead,
         ..manifest.clone()
     };
-    other.write(&disk, &paths).unwrap();
+    other.write(&disk, &paths.manifest).unwrap();
     assert!(refused().contains("it says that the last record is"));
     let error = World::open(&backup).await.err();
     assert!(
@@ -324,7 +324,7 @@ async fn a_backup_that_differs_from_its_manifest_is_refused() {
         store: crate::control::StoreId([1; 16]),
         ..manifest
     };
-    nobody.write(&disk, &paths).unwrap();
+    nobody.write(&disk, &paths.manifest).unwrap();
     assert!(refused().contains("it belongs to store"));
 }
 

@@ -9,6 +9,7 @@ mod command;
 mod compose;
 mod mail;
 mod sender;
+mod smtp;
 mod target;
 mod text;
 mod webhook;
@@ -88,29 +89,6 @@ pub enum Target {
         args: Vec<String>,
         timeout: Duration,
     },
-}
-
-impl Target {
-    pub const fn kind(&self) -> Kind {
-        match self {
-            Self::Email(_) => Kind::Email,
-            Self::Webhook { .. } => Kind::Webhook,
-            Self::Slack { .. } => Kind::Slack,
-            Self::Discord { .. } => Kind::Discord,
-            Self::Ntfy { .. } => Kind::Ntfy,
-            Self::Command { .. } => Kind::Command,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    Email,
-    Webhook,
-    Slack,
-    Discord,
-    Ntfy,
-    Command,
 }
 
 /// Mail by a server for submission.

@@ -42,7 +42,8 @@ pub(crate) fn post(
 fn sign(key: &SecretValue, signed: &str) -> Result<String, String> {
     let wrong = || format!("a key is not `{KEY_PREFIX}` and base64");
     let key = key.reveal().strip_prefix(KEY_PREFIX).ok_or_else(wrong)?;
-    let key = STANDARD.decode(key).map_err(|_| wrong())?;
+    let key = STANDARD.decode(key).ok().filter(|key| !key.is_empty());
+    let key = key.ok_or_else(wrong)?;
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| wrong())?;
     mac.update(signed.as_bytes());
     Ok(format!(

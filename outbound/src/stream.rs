@@ -13,9 +13,6 @@ use crate::error::too_much;
 pub const RECEIVED_BYTES: usize = 64 * 1024;
 
 /// A connection to a checked address.
-///
-/// A read ends at the end of a line. So a buffered reader never holds what follows the line that begins TLS: replies that an
-/// attacker puts there become part of the handshake, which fails.
 #[derive(Debug)]
 pub struct Stream {
     tcp: TcpStream,
@@ -26,14 +23,6 @@ impl Stream {
     pub(crate) const fn new(tcp: TcpStream) -> Self {
         let left = RECEIVED_BYTES;
         Self { tcp, left }
-    }
-
-    /// The checked address.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn peer_addr(&self) -> io::Result<std::net::SocketAddr> {
-        self.tcp.peer_addr()
     }
 }
 
@@ -48,11 +37,6 @@ impl AsyncRead for Stream {
         }
         let most = self.left.min(buffer.remaining());
         let mut bytes = ReadBuf::new(buffer.initialize_unfilled_to(most));
-        ready!(self.tcp.poll_peek(context, &mut bytes))?;
-        let seen = bytes.filled();
-        let line = seen.iter().position(|byte| *byte == b'\n');
-        let length = line.map_or(seen.len(), |end| end + 1);
-        let mut bytes = ReadBuf::new(buffer.initialize_unfilled_to(length));
         ready!(Pin::new(&mut self.tcp).poll_read(context, &mut bytes))?;
         let length = bytes.filled().len();
         buffer.advance(length);

@@ -1,5 +1,5 @@
-//! Sends one message of a notification to one target. Who gets a message, when, and whether it is sent again is decided
-//! elsewhere; [`pace`] and [`backoff`] have the figures for it.
+//! Sends messages of notifications. Who gets a message, when, and whether it is sent again are decisions of the model; the
+//! sender carries them out, and [`send`] makes one attempt.
 //!
 //! Texts may come from anybody. Each target gets them within its limits and without a meaning of their own: no headers, no
 //! mentions. Outcomes name no secret and show no body of an answer.

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("reconciler", &["state"]),
     ("client", &["wire"]),
     ("outbound", &[]),
-    ("delivery", &["model", "outbound"]),
+    ("delivery", &["outbound", "reconciler"]),
     ("listen", &[]),
     ("api", &["listen", "reconciler", "ui", "wire"]),
     ("runner", &["client", "workflow", "model"]),

@@ -18,6 +18,7 @@ pub(crate) mod logs;
 pub(crate) mod projects;
 mod prune;
 pub(crate) mod revisions;
+mod rules;
 pub(crate) mod runners;
 pub(crate) mod scans;
 pub(crate) mod schema;
@@ -200,6 +201,15 @@ pub(crate) async fn user(
         UserRoute::ListConditions => json!(conditions::list(user, &Window::of(query)?)),
         UserRoute::AcknowledgeCondition => Box::pin(conditions::acknowledge(user, request)),
         UserRoute::SilenceCondition => Box::pin(conditions::silence(user, request)),
+        UserRoute::ListRules => {
+            json!(rules::list(
+                user,
+                query.get("project"),
+                &Window::of(query)?
+            )?)
+        }
+        UserRoute::SetRule => Box::pin(rules::set(user, request)),
+        UserRoute::DeleteRule => Box::pin(rules::delete(user, &request)),
         UserRoute::ListRunners => json!(runners::list(user, &Window::of(query)?)),
         UserRoute::ShowRunner => json!(runners::show(user, path(0)).await?),
         UserRoute::DeleteRunner => done!(runners::delete(user, path(0))),

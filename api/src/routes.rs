@@ -99,7 +99,7 @@ names! {
         JobContext DeleteJob CancelJob RerunJob ReadLog SearchLog ListArtifacts DownloadArtifact ListEntries
         DiffArtifact DeleteArtifact ListBlobs DownloadBlob InspectBlob UploadBlob DeleteBlob CopyBlob
         MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
-        RevokeToken ListAudit ListConditions AcknowledgeCondition SilenceCondition ListRunners ShowRunner
+        RevokeToken ListAudit ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule ListRunners ShowRunner
         DeleteRunner CreateRegistration
     }
     SessionRoute {
@@ -173,6 +173,7 @@ macro_rules! routes {
 mod blobs;
 mod daemon;
 mod jobs;
+mod notify;
 mod projects;
 mod runners;
 mod sessions;
@@ -186,6 +187,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         workflows::ROUTES,
         jobs::ROUTES,
         blobs::ROUTES,
+        notify::ROUTES,
         tokens::ROUTES,
         runners::ROUTES,
         sessions::ROUTES,

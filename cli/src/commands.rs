@@ -7,6 +7,7 @@ mod cron;
 mod expr;
 mod job;
 mod named;
+mod notify;
 mod project;
 mod runner;
 mod scan;
@@ -70,6 +71,9 @@ pub(crate) enum Command {
     /// Blobs: files that a project keeps, in folders
     #[command(subcommand)]
     Blob(blob::Command),
+    /// Notifications: what is sent where
+    #[command(subcommand)]
+    Notify(notify::Command),
     /// Access tokens
     #[command(subcommand)]
     Token(token::Command),
@@ -103,6 +107,7 @@ impl Command {
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,
             Self::Blob(command) => command.run(session).await,
+            Self::Notify(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,
             Self::Session(command) => command.run(session).await,
             Self::Audit(command) => command.run(session).await,

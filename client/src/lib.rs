@@ -21,6 +21,7 @@ mod log_stream;
 mod project;
 mod repetition;
 mod route;
+mod rule;
 mod runner;
 mod runner_session;
 mod scan;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use workflow::notify::Rule;
 
 use crate::change::Change;
 use crate::channel::Channel;
@@ -14,6 +15,7 @@ use crate::job::{Job, Trigger};
 use crate::limits::AUDIT_TEXT_CHARS;
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::revision::WorkflowRef;
+use crate::rules::ProjectRules;
 use crate::source::{Removal, Source};
 use crate::suspension::Suspension;
 use crate::token::Token;
@@ -60,6 +62,9 @@ kinds! {
     VarDeleted = "var_deleted",
     SecretSet = "secret_set",
     SecretDeleted = "secret_deleted",
+    /// A rule of notifications, not in a file.
+    RuleSet = "rule_set",
+    RuleDeleted = "rule_deleted",
     JobDispatched = "job_dispatched",
     /// A retry or a trigger created a job.
     JobScheduled = "job_scheduled",
@@ -93,7 +98,7 @@ pub struct AuditAction {
     /// Of a token, session, registration token, runner or link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
-    /// Of a token, runner, source, var, secret or artifact; the path of a blob.
+    /// Of a token, runner, source, var, secret, rule or artifact; the path of a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -218,6 +223,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         Change::Token(token) => of_token(world, token),
         Change::Vars(vars) => return of_vars(world, vars),
         Change::Secrets(secrets) => return of_secrets(world, secrets),
+        Change::Rules(rules) => return of_rules(world, rules),
         Change::TokenRemoved(id) => {
             let action = AuditAction::new(AuditKind::TokenRevoked).id(id.uuid());
             Some(match world.token(*id) {
@@ -406,6 +412,30 @@ fn of_secrets(world: &World, after: &ProjectSecrets) -> Vec<AuditAction> {
         (&before.secrets, &after.secrets),
         version,
     )
+}
+
+/// A push changes the rules of a file, which is no action of a person.
+fn of_rules(world: &World, after: &ProjectRules) -> Vec<AuditAction> {
+    let none = ProjectRules::default();
+    let before = world
+        .project_rules(after.project)
+        .map_or(&none, Arc::as_ref);
+    let of_one = |kind, rule: &Rule| {
+        let action = AuditAction::new(kind).name(rule.name.as_str());
+        match after.project {
+            Some(project) => action.in_project(world, project),
+            None => action,
+        }
+    };
+    let is_set = |rule: &&Rule| before.in_api(&rule.name) != Some(rule);
+    let set = after.api.iter().filter(is_set);
+    let gone = before
+        .api
+        .iter()
+        .filter(|rule| after.in_api(&rule.name).is_none());
+    set.map(|rule| of_one(AuditKind::RuleSet, rule))
+        .chain(gone.map(|rule| of_one(AuditKind::RuleDeleted, rule)))
+        .collect()
 }
 
 /// The values whose version has changed, and the removed values.

@@ -16,6 +16,7 @@ use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Expiry, Retention};
 use crate::revision::{Revision, WorkflowRecord};
+use crate::rules::ProjectRules;
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{Digests, ScanHead};
 use crate::session::BrowserSession;
@@ -82,6 +83,8 @@ pub enum Change {
     IdempotencyRemoved(String),
     Vars(Arc<ProjectVars>),
     Secrets(Arc<ProjectSecrets>),
+    /// Rules of notifications, of a project or of the instance.
+    Rules(Arc<ProjectRules>),
     Blob(Arc<Blob>),
     /// A blob is removed with its content.
     BlobRemoved(ProjectId, BlobPath),

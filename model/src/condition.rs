@@ -193,6 +193,10 @@ pub enum Problem {
     MissingSecret {
         name: String,
     },
+    /// A rule names a channel that the project does not have.
+    MissingChannel {
+        name: String,
+    },
     RunnerLost,
     TokenExpires {
         at: Timestamp,
@@ -231,6 +235,7 @@ impl Problem {
             Self::RemovalHeld { .. } => EventName::RemovalHeld,
             Self::MissingVar { .. } => EventName::MissingVar,
             Self::MissingSecret { .. } => EventName::MissingSecret,
+            Self::MissingChannel { .. } => EventName::MissingChannel,
             Self::RunnerLost => EventName::RunnerLost,
             Self::TokenExpires { .. } => EventName::TokenExpires,
             Self::CertificateExpires { .. } => EventName::CertificateExpires,
@@ -271,6 +276,7 @@ impl Problem {
             | Self::RemovalHeld { .. }
             | Self::MissingVar { .. }
             | Self::MissingSecret { .. }
+            | Self::MissingChannel { .. }
             | Self::RunnerLost
             | Self::TokenExpires { .. }
             | Self::CertificateExpires { .. }
@@ -284,7 +290,9 @@ impl Problem {
     pub(crate) fn key(&self) -> (&'static str, &str) {
         let detail = match self {
             Self::InvalidFile { file, .. } => file,
-            Self::MissingVar { name } | Self::MissingSecret { name } => name,
+            Self::MissingVar { name }
+            | Self::MissingSecret { name }
+            | Self::MissingChannel { name } => name,
             Self::Failing { .. }
             | Self::Overdue { .. }
             | Self::Late { .. }
@@ -327,6 +335,7 @@ impl Problem {
             | Self::RemovalHeld { .. }
             | Self::MissingVar { .. }
             | Self::MissingSecret { .. }
+            | Self::MissingChannel { .. }
             | Self::TokenExpires { .. }
             | Self::ChannelFailing { .. } => false,
         }

@@ -27,6 +27,7 @@ mod removal;
 mod renames;
 mod report;
 mod retry;
+mod rules;
 mod runners;
 mod secrets;
 mod sessions;
@@ -57,6 +58,7 @@ pub use refusal::{Refusal, Remedy};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use retry::LargeInputs;
+pub use rules::{DeleteRule, SetRule};
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
     RegisterRunner, RemoveRunner, RenewSession,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use workflow::notify::NotifyName;
 use workflow::{Expect, ScanName};
 
 use crate::change::Change;
@@ -12,6 +13,7 @@ use crate::condition::{Problem, Subject};
 use crate::job::{Job, JobState};
 use crate::limits::{JOBS_CONSIDERED, TOKEN_EXPIRES_SOON};
 use crate::project::{ProjectSecrets, ProjectVars};
+use crate::rules::ProjectRules;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
 use crate::scan_head::ScanHead;
 use crate::source::{Removal, Source, Status};
@@ -132,6 +134,25 @@ impl<'a> After<'a> {
             .map(|channel| &**channel)
     }
 
+    fn rules(&self, project: ProjectId) -> Option<&'a Arc<ProjectRules>> {
+        let changed = self.last(|change| match change {
+            Change::Rules(rules) if rules.project == Some(project) => Some(rules),
+            _ => None,
+        });
+        changed.or_else(|| self.world.project_rules(Some(project)))
+    }
+
+    /// Whether the project can send to a channel of this name.
+    fn has_channel(&self, project: ProjectId, name: &NotifyName) -> bool {
+        let known = self.world.channels_for(Some(project)).map(|channel| channel.id);
+        let changed = self.changes.iter().filter_map(|change| match change {
+            Change::Channel(channel) => Some(channel.id),
+            _ => None,
+        });
+        let mut channels = known.chain(changed).filter_map(|id| self.channel(id));
+        channels.any(|channel| channel.name == *name && channel.serves(Some(project)))
+    }
+
     /// The names that the active workflows of a project use.
     fn names(&self, project: ProjectId) -> BTreeSet<Name> {
         let mut counts: BTreeMap<Name, i64> = self
@@ -213,7 +234,11 @@ pub(crate) fn derived(after: &After<'_>, subject: &Subject) -> Vec<Derived> {
             });
             expires.into_iter().collect()
         }
-        Subject::Project { project } => missing(after, *project),
+        Subject::Project { project } => {
+            let mut found = missing(after, *project);
+            found.extend(missing_channels(after, *project));
+            found
+        }
         Subject::Channel { channel } => {
             let channel = after.channel(*channel);
             let failing = channel.and_then(|channel| {
@@ -244,6 +269,18 @@ fn missing(after: &After<'_>, project: ProjectId) -> Vec<Derived> {
     };
     let names = after.names(project).into_iter();
     names.filter_map(problem).map(now).collect()
+}
+
+/// The channels that rules name, but that neither the project has nor the instance offers to it.
+fn missing_channels(after: &After<'_>, project: ProjectId) -> impl Iterator<Item = Derived> {
+    let rules = after.rules(project).into_iter().flat_map(|rules| rules.all());
+    let names: BTreeSet<&NotifyName> = rules.map(|rule| &rule.channel).collect();
+    let missing = names.into_iter().filter(move |name| !after.has_channel(project, name));
+    missing.map(|name| {
+        now(Problem::MissingChannel {
+            name: name.to_string(),
+        })
+    })
 }
 
 /// The subjects of the scans of a workflow.
@@ -456,6 +493,10 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
                 project: secrets.project,
             });
         }
+        Change::Rules(rules) => {
+            let project = |project| Subject::Project { project };
+            subjects.extend(rules.project.map(project));
+        }
         Change::Token(token) => {
             subjects.insert(Subject::Token { token: token.id });
         }
@@ -466,9 +507,19 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
             subjects.insert(Subject::Channel {
                 channel: channel.id,
             });
+            let before = world.channel(channel.id);
+            let is_same = |before: &&Arc<Channel>| {
+                before.name == channel.name && before.offered == channel.offered
+            };
+            if before.filter(is_same).is_none() {
+                let names = before.into_iter().chain([channel]);
+                names.for_each(|channel| subjects.extend(named_by_rules(world, &channel.name)));
+            }
         }
         Change::ChannelRemoved(channel) => {
             subjects.insert(Subject::Channel { channel: *channel });
+            let before = world.channel(*channel).into_iter();
+            subjects.extend(before.flat_map(|before| named_by_rules(world, &before.name)));
         }
         Change::Tip(_)
         | Change::RevisionRead(_)
@@ -506,4 +557,14 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => {}
     }
+}
+
+/// The projects whose rules name a channel.
+fn named_by_rules<'w>(
+    world: &'w World,
+    channel: &'w NotifyName,
+) -> impl Iterator<Item = Subject> + 'w {
+    let names = |rules: &&Arc<ProjectRules>| rules.all().any(|rule| rule.channel == *channel);
+    let projects = world.all_rules().filter(names).filter_map(|rules| rules.project);
+    projects.map(|project| Subject::Project { project })
 }

@@ -48,6 +48,7 @@ pub mod retention;
 mod retry;
 mod revision;
 mod rights;
+mod rules;
 mod runner;
 mod scan_head;
 mod schedule;
@@ -110,6 +111,7 @@ pub use revision::{
     WorkflowRef, WorkflowStatus,
 };
 pub use rights::Rights;
+pub use rules::ProjectRules;
 pub use runner::{Registration, Runner, Session};
 pub use scan_head::{
     Digests, Ended, Failing, Failure, Processed, ScanHead, Succeeded, Success, TailEnd, Totals,

@@ -123,6 +123,8 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::VarDeleted
         | Kind::SecretSet
         | Kind::SecretDeleted
+        | Kind::RuleSet
+        | Kind::RuleDeleted
         | Kind::JobDispatched
         | Kind::JobScheduled
         | Kind::JobCancelled

@@ -16,6 +16,7 @@ use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::rights::Rights;
+use crate::rules::ProjectRules;
 use crate::runner::Runner;
 use crate::scan_head::{ScanHead, Totals};
 use crate::schedule::Upcoming;
@@ -24,7 +25,9 @@ use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::waiting::Slots;
 use crate::world::World;
-use crate::{BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, SourceName, Timestamp, WorkflowId};
+use crate::{
+    BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp, WorkflowId,
+};
 
 /// The part of the world that these rights allow to see.
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +69,15 @@ impl<'w> Seen<'w> {
     pub fn secrets(self, project: ProjectId) -> Option<&'w Arc<ProjectSecrets>> {
         let secrets = self.world.secrets(project);
         secrets.filter(|_| self.rights.sees(project))
+    }
+
+    /// The rules of notifications of a project. Those of the instance are for administrators.
+    pub fn rules(self, project: Option<ProjectId>) -> Option<&'w Arc<ProjectRules>> {
+        let sees = match project {
+            Some(project) => self.rights.sees(project),
+            None => self.rights.scopes.allow(Scope::Admin),
+        };
+        self.world.project_rules(project).filter(|_| sees)
     }
 
     /// The links to blobs of a project, including expired links.

@@ -36,6 +36,7 @@ use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
 use crate::revision::{Revision, WorkflowRecord};
+use crate::rules::ProjectRules;
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
 use crate::session::BrowserSession;
@@ -72,6 +73,7 @@ pub struct World {
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
     vars: BTreeMap<ProjectId, Arc<ProjectVars>>,
     secrets: BTreeMap<ProjectId, Arc<ProjectSecrets>>,
+    rules: BTreeMap<Option<ProjectId>, Arc<ProjectRules>>,
     blobs: Blobs,
     idempotency: HashMap<String, Arc<Idempotency>>,
     idempotency_by_age: BTreeSet<(Timestamp, String)>,
@@ -173,6 +175,9 @@ impl World {
             }
             Change::Secrets(secrets) => {
                 self.secrets.insert(secrets.project, secrets.clone());
+            }
+            Change::Rules(rules) => {
+                self.rules.insert(rules.project, rules.clone());
             }
             Change::Blob(blob) => self.blobs.put(blob),
             Change::BlobRemoved(project, path) => self.blobs.remove(*project, path),

@@ -180,6 +180,9 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::Source => "the next poll treats every file of the source as new",
         RecordPlace::Vars => "the vars of the project are gone; set them again",
         RecordPlace::Secrets => "the secrets of the project are gone; set them again",
+        RecordPlace::Rules => {
+            "the rules of the API are gone; set them again. The next poll reads those of `everscan.yaml`"
+        }
         RecordPlace::BlobUsage => "the blobs of the project are counted again",
         RecordPlace::BlobLink => "the link is void; make another one",
         RecordPlace::BlobRecord => "the blob is gone; store it again",

@@ -110,6 +110,7 @@ impl Encoding<'_> {
             Change::RegistrationRemoved(id) => self.delete(Layout::registration(*id)),
             Change::Vars(vars) => self.record(&**vars),
             Change::Secrets(secrets) => self.record(&**secrets),
+            Change::Rules(rules) => self.record(&**rules),
             Change::Blob(blob) => self.record(&**blob),
             Change::BlobRemoved(project, path) => {
                 self.delete(Layout::blob_record(*project, path));

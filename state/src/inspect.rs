@@ -83,6 +83,8 @@ fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     places.extend(name.parse().map(Layout::registration));
     places.extend(name.parse().map(Layout::vars));
     places.extend(name.parse().map(Layout::secrets));
+    places.extend(name.parse().map(|project| Layout::rules(Some(project))));
+    places.extend((name == "instance").then(|| Layout::rules(None)));
     places.extend(name.parse().map(|source| Layout::source(&source)));
     for workflow in folders(look, "workflows")? {
         let record = record_of(look, &workflow).filter(|record| is_named(record, name));

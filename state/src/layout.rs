@@ -117,6 +117,10 @@ keys! {
         { thousand: number / TIPS_PER_FOLDER, commit: short(commit) };
     Vars: vars(project: ProjectId) "projects/{project}/vars.json";
     Secrets: secrets(project: ProjectId) "projects/{project}/secrets.json";
+    /// The rules of notifications of a project, or of the instance.
+    Rules: rules(project: Option<ProjectId>)
+        "rules/{owner}.json"
+        { owner: project.map_or_else(|| "instance".to_owned(), |project| project.to_string()) };
     /// Number and size of a project's blobs.
     BlobUsage: blob_usage(project: ProjectId) "projects/{project}/blobs.json";
     BlobLink: blob_link(link: BlobLinkId) "blob-links/{link}.json";

@@ -147,6 +147,7 @@ impl Publication {
                 | Change::IdempotencyRemoved(_)
                 | Change::Vars(_)
                 | Change::Secrets(_)
+                | Change::Rules(_)
                 | Change::Blob(_)
                 | Change::BlobRemoved(..)
                 | Change::BlobLink(_)

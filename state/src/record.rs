@@ -9,8 +9,8 @@ use model::outbox::Outgoing;
 use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, BrowserSession, Change, Clocks, Digests, Idempotency, Job,
-    ProjectSecrets, ProjectVars, Registration, Repeats, RevisionRecord, Runner, ScanHead, ScanKey,
-    Source, Suspension, TipRecord, Token, WorkflowRecord,
+    ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats, RevisionRecord, Runner,
+    ScanHead, ScanKey, Source, Suspension, TipRecord, Token, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -236,6 +236,12 @@ records! {
         id: it.project,
         live: always,
         load: world(Change::Secrets),
+    }
+    Rules(ProjectRules): |it| {
+        place: Layout::rules(it.project),
+        id: it.project.map_or_else(|| "instance".to_owned(), |project| project.to_string()),
+        live: always,
+        load: world(Change::Rules),
     }
     Blob(Blob): |it| {
         place: Layout::blob_record(it.project, &it.path),

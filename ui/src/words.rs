@@ -18,6 +18,9 @@ pub use times::{
     ago, ago_text, at, between, date, duration, in_future, running_for, seconds, usual,
 };
 
+/// The file of a repository that is not a workflow.
+pub const SETTINGS_FILE: &str = "everscan.yaml";
+
 use crate::links;
 
 /// An icon of the page's sprite. Screen readers skip it, because it has a word next to it.

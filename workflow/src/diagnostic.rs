@@ -85,13 +85,6 @@ impl Diagnostic {
         Self::of_file(file, Code::UnreadableFile, message, Some(hint))
     }
 
-    /// The warning for the file that configures its repository: it is not read yet.
-    pub fn settings_file(file: &str) -> Self {
-        let message = format!("`{SETTINGS_FILE}` has no effect yet: it is not read");
-        let hint = "remove it; `everscan var set` sets vars".to_owned();
-        Self::not_read(file, message, hint)
-    }
-
     /// The warning for a submodule in a folder of workflows.
     pub fn submodule(path: &str) -> Self {
         let message = "it is a submodule, and its files are not read".to_owned();

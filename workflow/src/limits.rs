@@ -206,3 +206,7 @@ pub const RULE_REPEAT: TimeDelta = TimeDelta::minutes(5);
 
 /// The most failures in a row that a rule may wait for.
 pub const RULE_AFTER: u8 = 100;
+
+/// Bytes of the rules of one file, or of one project's API, as JSON. The record of a project has both, and must fit into one
+/// commit with the record of its source.
+pub const RULES_BYTES: usize = 128 * 1024;

@@ -260,6 +260,11 @@ impl Rule {
         }
     }
 
+    /// The size of rules in a record.
+    pub fn bytes(rules: &[Self]) -> usize {
+        serde_json::to_vec(rules).map_or(usize::MAX, |json| json.len())
+    }
+
     /// Whether it asks for an event of this workflow (`SOURCE/NAME`) and scan.
     pub fn takes(&self, event: EventName, workflow: Option<&str>, scan: Option<&str>) -> bool {
         let name = workflow.map(|it| it.split_once('/').map_or(it, |(_, name)| name));

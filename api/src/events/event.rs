@@ -133,6 +133,7 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::IdempotencyRemoved(_)
         | Change::Vars(_)
         | Change::Secrets(_)
+        | Change::Rules(_)
         | Change::Blob(_)
         | Change::BlobRemoved(..)
         | Change::BlobUsage(_)

@@ -24,6 +24,10 @@ impl From<Refusal> for Failure {
             | Refusal::NoSuchVar { .. }
             | Refusal::NoSuchChannel { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::NoSuchRule { is_in_file: true, .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("remove it from `everscan.yaml` in the repository"),
+            Refusal::NoSuchRule { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan notify rule list` shows the rules"),
             Refusal::NoSuchSource { .. } => Self::new(ErrorCode::SourceNotFound, text),
             Refusal::NoSuchProject { .. } => Self::new(ErrorCode::ProjectNotFound, text),
             Refusal::NoSuchBlob { .. } => Self::new(ErrorCode::NotFound, text)

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use model::decide::{
-    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteSecret,
-    DeleteVar, NewRegistration, Once, Precondition, Resume, RevokeBlobLink, RevokeToken, SetVar,
-    SignOut, SignOutEverywhere, Silence, Suspend,
+    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteRule,
+    DeleteSecret, DeleteVar, NewRegistration, Once, Precondition, Resume, RevokeBlobLink,
+    RevokeToken, SetRule, SetVar, SignOut, SignOutEverywhere, Silence, Suspend,
 };
 use model::retention::RetentionPolicy;
 use model::{
@@ -28,12 +28,14 @@ pub(crate) trait Submitted: Command {}
 
 impl Submitted for Acknowledge {}
 impl Submitted for ApproveRemoval {}
+impl Submitted for DeleteRule {}
 impl Submitted for DeleteSecret {}
 impl Submitted for DeleteVar {}
 impl Submitted for Once<CreateBlobLink> {}
 impl Submitted for Once<CreateRegistration> {}
 impl Submitted for Resume {}
 impl Submitted for RevokeBlobLink {}
+impl Submitted for SetRule {}
 impl Submitted for SetVar {}
 impl Submitted for SignOut {}
 impl Submitted for SignOutEverywhere {}

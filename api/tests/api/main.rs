@@ -40,6 +40,7 @@ mod log_search;
 mod logs;
 mod metrics;
 mod mutations;
+mod notify_rules;
 mod operations;
 mod page_contents;
 mod pages;

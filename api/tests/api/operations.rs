@@ -280,6 +280,11 @@ impl Tour {
         let hour = json!({ "seconds": 3600 });
         self.send(Method::POST, &format!("{path}/silence"), &hour)
             .await;
+        let rule = json!({ "channel": "team", "events": ["failing"] });
+        self.send(Method::PUT, "/v0/rules/a?project=main", &rule)
+            .await;
+        self.admin(Method::GET, "/v0/rules").await;
+        self.admin(Method::DELETE, "/v0/rules/a?project=main").await;
         let waiting = self.service.dispatch("large").await;
         self.send(
             Method::POST,

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use wire::{ApproveSource, Condition, Diagnostic, Page, Severity, Source, StaleFile, Tip};
+use workflow::SETTINGS_FILE;
 
 use crate::commands::PageFlags;
 use crate::error::Error;
@@ -227,6 +228,7 @@ pub(crate) fn stale(file: &StaleFile) -> String {
             revision.number,
             short_commit(&revision.commit)
         ),
+        None if file.file == SETTINGS_FILE => "the rules of its last good version go on".to_owned(),
         None => "it has no good version yet".to_owned(),
     };
     let mut text = format!(

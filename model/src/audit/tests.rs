@@ -2,14 +2,15 @@
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
+use workflow::notify::{NotifyName, Rule};
 
 use super::{AuditKind, actions};
 use crate::blob::{BlobCondition, LinkUse};
 use crate::decide::{
     ApproveRemoval, Cancel, Command, CreateBlobLink, CreateRegistration, CreateToken, DeleteJob,
-    DeleteSecret, DeleteVar, EndJob, Loss, MoveBlob, Precondition, RecordTip, RegenerateToken,
-    RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetSecret, SetVar, SignIn,
-    SignOut, SignOutEverywhere, StoreArtifact, StoreBlob, Suspend,
+    DeleteRule, DeleteSecret, DeleteVar, EndJob, Loss, MoveBlob, Precondition, RecordTip,
+    RegenerateToken, RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetRule,
+    SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere, StoreArtifact, StoreBlob, Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
@@ -105,6 +106,32 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
     assert_eq!(
         of(&mut test, revoke),
         [json!({"kind": "token_revoked", "id": id, "name": "ci"})]
+    );
+}
+
+#[test]
+fn rules_of_the_api_are_logged_by_name() {
+    let mut test = TestWorld::new();
+    let name = NotifyName::new("nightly").unwrap();
+    let set = |project| SetRule {
+        project,
+        rule: Rule::of(name.clone()),
+    };
+    assert_eq!(
+        of(&mut test, set(Some(project()))),
+        [json!({"kind": "rule_set", "project": "recon", "name": "nightly"})]
+    );
+    assert_eq!(
+        of(&mut test, set(None)),
+        [json!({"kind": "rule_set", "name": "nightly"})]
+    );
+    let delete = DeleteRule {
+        project: Some(project()),
+        name: name.clone(),
+    };
+    assert_eq!(
+        of(&mut test, delete),
+        [json!({"kind": "rule_deleted", "project": "recon", "name": "nightly"})]
     );
 }
 
@@ -341,6 +368,7 @@ fn of_a_source_only_an_approval_is_logged_with_its_commit() {
         more_skipped: false,
         files: Vec::new(),
         stale_files: Vec::new(),
+        rules: None,
         warnings: Vec::new(),
         file_count: 0,
         standing: Standing::Held(removal),

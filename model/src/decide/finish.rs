@@ -186,6 +186,7 @@ fn size(change: &Change) -> usize {
         | Change::IdempotencyRemoved(_)
         | Change::Vars(_)
         | Change::Secrets(_)
+        | Change::Rules(_)
         | Change::Blob(_)
         | Change::BlobRemoved(..)
         | Change::BlobLink(_)

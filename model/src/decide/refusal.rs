@@ -154,6 +154,12 @@ pub enum Refusal {
     NoSuchChannel { name: String },
     #[error("project `{project}` has no secret `{name}`")]
     NoSuchSecret { project: String, name: String },
+    #[error("there is no rule `{name}`{}", if *is_in_file { " of the API" } else { "" })]
+    NoSuchRule {
+        name: String,
+        /// True if `everscan.yaml` has it.
+        is_in_file: bool,
+    },
     #[error("there is no blob `{path}`")]
     NoSuchBlob { path: String },
     #[error("condition {condition} is not open")]

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use workflow::Diagnostic;
+use workflow::notify::Rule;
+use workflow::{Diagnostic, SETTINGS_FILE};
 
+use super::rules::of_file;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{
@@ -177,6 +179,8 @@ pub struct RecordTip {
     pub files: Vec<FileVerdict>,
     /// Files that are invalid at this tip.
     pub stale_files: Vec<StaleFile>,
+    /// The rules of `everscan.yaml` at this tip. None if it is invalid.
+    pub rules: Option<Vec<Rule>>,
     /// Warnings about the repository at this tip, without those about workflow files.
     pub warnings: Vec<Diagnostic>,
     /// Number of workflow files at this tip.
@@ -204,7 +208,11 @@ impl Command for RecordTip {
         });
         let invalid = self.stale_files.len() as u64;
         let has_no_valid_version = |stale: &&StaleFile| world.last_good(stale).is_none();
-        let without_good = self.stale_files.iter().filter(has_no_valid_version).count() as u64;
+        let workflows = self
+            .stale_files
+            .iter()
+            .filter(|stale| stale.file != SETTINGS_FILE);
+        let without_good = workflows.filter(has_no_valid_version).count() as u64;
         let active = self.file_count.saturating_sub(invalid);
         let folder = source.folder.clone();
         let is_applied = matches!(self.standing, Standing::Applied | Standing::NoFolder);
@@ -271,6 +279,10 @@ impl Command for RecordTip {
         source.stale_files = stale_files(self.stale_files);
         source.warnings = self.warnings;
         let mut decision = replace(Some(before), source);
+        let rules = self.rules.filter(|_| is_applied);
+        decision
+            .changes
+            .extend(rules.and_then(|rules| of_file(world, before.project, rules)));
         if same_commit.is_none() {
             decision.changes.push(Change::Tip(Arc::new(TipRecord {
                 source: self.name,

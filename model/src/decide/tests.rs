@@ -14,6 +14,7 @@ mod removal;
 mod report;
 mod rerun;
 mod retry;
+mod rules;
 mod runners;
 mod sources;
 mod suspend;

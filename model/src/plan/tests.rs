@@ -91,6 +91,7 @@ fn apply(test: &mut TestWorld, tip: DesiredTip) {
         more_skipped: false,
         files: plan.verdicts,
         stale_files: plan.stale,
+        rules: None,
         warnings: Vec::new(),
         file_count,
         standing: plan.standing,

@@ -321,6 +321,7 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::IdempotencyRemoved(_)
         | Change::Vars(_)
         | Change::Secrets(_)
+        | Change::Rules(_)
         | Change::Blob(_)
         | Change::BlobRemoved(..)
         | Change::BlobLinkRemoved(_)

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use workflow::ScanName;
+use workflow::notify::Rule;
 
 use super::World;
 use crate::abilities::Abilities;
@@ -13,6 +14,7 @@ use crate::limits::FORMER_NAMES;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
+use crate::rules::ProjectRules;
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{ScanHead, Totals};
 use crate::session::BrowserSession;
@@ -45,6 +47,23 @@ impl World {
     /// The secrets of a project, if it ever had any.
     pub fn secrets(&self, project: ProjectId) -> Option<&Arc<ProjectSecrets>> {
         self.secrets.get(&project)
+    }
+
+    /// The rules of notifications of a project, or of the instance, if it ever had any.
+    pub fn project_rules(&self, project: Option<ProjectId>) -> Option<&Arc<ProjectRules>> {
+        self.rules.get(&project)
+    }
+
+    /// The rules of all projects and of the instance.
+    pub(crate) fn all_rules(&self) -> impl Iterator<Item = &Arc<ProjectRules>> {
+        self.rules.values()
+    }
+
+    /// The rules of a project, or of the instance, that are in force.
+    pub fn rules_of(&self, project: Option<ProjectId>) -> impl Iterator<Item = &Rule> {
+        self.project_rules(project)
+            .into_iter()
+            .flat_map(|rules| rules.all())
     }
 
     /// The secrets of all projects.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use workflow::notify::{NotifyName, Rule};
+use workflow::notify::NotifyName;
 
 use super::World;
 use crate::channel::Channel;
@@ -260,10 +260,5 @@ impl World {
             | Subject::Channel { .. }
             | Subject::Instance => (None, None),
         }
-    }
-
-    /// The rules of a project, or of the instance.
-    pub fn rules_of(&self, _: Option<ProjectId>) -> impl Iterator<Item = &Rule> {
-        std::iter::empty()
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Snapshot {
     pub(crate) files: Vec<File>,
     /// The entry at the path of the folder.
     pub(crate) folder: TipFolder,
+    /// The content of `everscan.yaml` at the top.
+    pub(crate) settings: Option<Content>,
     /// Warnings about files and links that were not read.
     pub(crate) warnings: Vec<Diagnostic>,
 }
@@ -106,10 +108,9 @@ pub(super) fn read(
         warnings: Vec::new(),
     };
     let top = reader.tree(reader.top)?;
-    if top.get_name(SETTINGS_FILE).is_some() {
-        let warning = Diagnostic::settings_file(SETTINGS_FILE);
-        reader.warnings.push(warning);
-    }
+    let settings = top.get_name(SETTINGS_FILE);
+    let settings = settings.filter(|entry| entry.kind() == Some(ObjectType::Blob));
+    let settings = settings.map(|entry| reader.read_file(&entry)).transpose()?;
     let found = match reader.descend(&folder.0)? {
         Found::Tree(tree) => {
             let prefix: String = folder.0.iter().map(|name| format!("{name}/")).collect();
@@ -126,6 +127,7 @@ pub(super) fn read(
             .map(|(path, content)| File { path, content })
             .collect(),
         folder: found,
+        settings,
         warnings: reader.warnings,
     })
 }

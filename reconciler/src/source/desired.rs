@@ -6,18 +6,20 @@ use std::sync::Arc;
 use model::plan::{DesiredContent, DesiredFile, DesiredTip};
 use model::{WorkflowId, WorkflowStatus};
 use state::State;
-use workflow::{Code, Diagnostic, LinesOfFile, TemplatePolicy};
+use workflow::notify::{Rule, parse_project};
+use workflow::{Code, Diagnostic, LinesOfFile, SETTINGS_FILE, TemplatePolicy};
 
 use super::configured::SourceConfig;
 use crate::git::{Content, File, Snapshot, Tip, Unreadable};
 
-/// The workflow files of a tip. An active text is recognised by its digest and not parsed again.
+/// The workflow files of a tip, and the rules of notifications unless their file is invalid, which then counts as one of the
+/// files. An active text is recognised by its digest and not parsed again.
 pub(super) async fn desired(
     state: &State,
     config: &SourceConfig,
     tip: &Tip,
     snapshot: Snapshot,
-) -> Result<DesiredTip, String> {
+) -> Result<(DesiredTip, Option<Vec<Rule>>), String> {
     let active: HashMap<WorkflowId, Active> = state.read(|world| {
         world
             .workflows_of(&config.name)
@@ -43,7 +45,7 @@ pub(super) async fn desired(
         for name in &names {
             *uses.entry(name).or_default() += 1;
         }
-        let files = snapshot
+        let mut files: Vec<DesiredFile> = snapshot
             .files
             .iter()
             .zip(&names)
@@ -61,11 +63,23 @@ pub(super) async fn desired(
                 }
             })
             .collect();
-        DesiredTip {
+        let rules = match rules(snapshot.settings) {
+            Ok(rules) => Some(rules),
+            Err(content) => {
+                files.push(DesiredFile {
+                    file: SETTINGS_FILE.to_owned(),
+                    name: SETTINGS_FILE.to_owned(),
+                    content,
+                });
+                None
+            }
+        };
+        let tip = DesiredTip {
             commit,
             files,
             folder: snapshot.folder,
-        }
+        };
+        (tip, rules)
     });
     parsed
         .await
@@ -88,6 +102,22 @@ fn name_of(folder: &str, path: &str) -> String {
         .strip_suffix(".yaml")
         .or_else(|| below.strip_suffix(".yml"));
     name.unwrap_or(below).to_owned()
+}
+
+/// The rules of the file at the top of the repository, or why it is invalid.
+fn rules(settings: Option<Content>) -> Result<Vec<Rule>, DesiredContent> {
+    let text = match settings {
+        None => return Ok(Vec::new()),
+        Some(Content::Text(text)) => text,
+        Some(Content::Unreadable(why)) => {
+            return Err(without_text(unreadable(SETTINGS_FILE, why)));
+        }
+    };
+    let (rules, diagnostics) = parse_project(SETTINGS_FILE, &text);
+    rules.ok_or_else(|| DesiredContent::Invalid {
+        excerpt: LinesOfFile::around_error(&text, &diagnostics),
+        diagnostics,
+    })
 }
 
 fn content(file: &File, active: Option<&Active>) -> DesiredContent {

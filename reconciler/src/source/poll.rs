@@ -8,6 +8,7 @@ use model::plan::{DesiredTip, TipPlan, plan};
 use model::{Reason, Removal, SourceConditionKind, Status, error_chain};
 use state::{State, SubmitError};
 use workflow::Diagnostic;
+use workflow::notify::Rule;
 
 use super::configured::{self, SourceConfig, configure_one};
 use crate::git::{CommitId, FetchError, Mirror, ReadLimits, Relation, Snapshot, Tip};
@@ -43,13 +44,13 @@ pub(crate) async fn poll(
         }
     };
     let warnings = snapshot.warnings.clone();
-    let desired = match desired(state, config, &tip, snapshot).await {
+    let (desired, rules) = match desired(state, config, &tip, snapshot).await {
         Ok(desired) => desired,
         Err(message) => {
             return record_failed_poll(state, config, Reason::FetchFailed { message }).await;
         }
     };
-    let done = apply(state, config, &tip, relation, warnings, desired)
+    let done = apply(state, config, &tip, relation, warnings, desired, rules)
         .await
         .map_err(|error| failed(config, &error))?;
     match done {
@@ -184,6 +185,7 @@ async fn apply(
     relation: Option<Relation>,
     warnings: Vec<Diagnostic>,
     desired: DesiredTip,
+    rules: Option<Vec<Rule>>,
 ) -> Result<Applied, SubmitError> {
     let file_count = desired.files.len() as u64;
     let now = state.now();
@@ -253,6 +255,7 @@ async fn apply(
         more_skipped,
         files: verdicts,
         stale_files: stale,
+        rules,
         warnings,
         file_count,
         standing,

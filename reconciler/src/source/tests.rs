@@ -3,10 +3,12 @@ use std::fs;
 
 use chrono::TimeDelta;
 use model::{
-    Actor, Reason, Source, SourceCondition, SourceConditionKind, Status, WorkflowId, WorkflowStatus,
+    Actor, ProjectId, Reason, Source, SourceCondition, SourceConditionKind, Status, WorkflowId,
+    WorkflowStatus, World,
 };
 use tempfile::TempDir;
 use workflow::Code;
+use workflow::notify::Rule;
 
 use super::*;
 use crate::git::CommitId;
@@ -158,31 +160,56 @@ async fn a_push_activates_workflows_and_only_changed_files_make_revisions() {
 }
 
 #[tokio::test]
-async fn a_settings_file_causes_a_warning_but_workflows_stay_active() {
+async fn the_rules_of_the_file_of_a_repository_follow_its_tip() {
     let scene = Scene::new();
     let a = text("1");
-    scene.push(&[("workflows/a.yaml", &a), ("everscan.yaml", "vars: {}\n")]);
+    let push =
+        |settings: &str| scene.push(&[("workflows/a.yaml", &a), ("everscan.yaml", settings)]);
+    push("notify: [{ channel: ops }]");
     let daemon = scene.open_and_poll(0).await;
-    let warnings = source(&daemon).warnings.clone();
-    let [warning] = warnings.as_slice() else {
-        panic!("{warnings:?}")
+    let channels = |daemon: &TestDaemon| -> Vec<String> {
+        let project = Some(ProjectId::of_source(&source_name()));
+        let channel = |rule: &Rule| rule.channel.to_string();
+        daemon
+            .state
+            .read(|world| world.rules_of(project).map(channel).collect())
     };
-    assert_eq!(
-        (warning.file.as_str(), warning.code),
-        ("everscan.yaml", Code::NoEffect)
-    );
-    for kind in [
-        SourceConditionKind::Fetched,
-        SourceConditionKind::Valid,
-        SourceConditionKind::Active,
-    ] {
-        assert_eq!(condition(&daemon, kind).status, Status::True);
-    }
+    assert_eq!(channels(&daemon), ["ops"]);
     let expected = BTreeMap::from([("a".to_owned(), run("active", 1, "workflows/a.yaml"))]);
     assert_eq!(runs(&daemon), expected);
-    scene.push(&[("workflows/a.yaml", &a), ("workflows/b.yaml", &a)]);
+    push("notify: [{ chanel: team }]");
     sync(&daemon).await;
-    assert_eq!(source(&daemon).warnings, []);
+    assert_eq!(channels(&daemon), ["ops"]);
+    let stale = source(&daemon).stale_files.clone();
+    let [stale] = stale.as_slice() else {
+        panic!("{stale:?}")
+    };
+    assert_eq!(stale.file, "everscan.yaml");
+    assert_eq!(stale.diagnostics[0].code, Code::UnknownKey);
+    assert!(stale.excerpt.is_some());
+    let invalid = Reason::FilesInvalid {
+        invalid: 1,
+        files: 2,
+        without_good: 0,
+    };
+    assert_eq!(
+        condition(&daemon, SourceConditionKind::Valid).reason,
+        invalid
+    );
+    let open = |world: &World| {
+        world
+            .conditions()
+            .map(|open| open.problem.code())
+            .collect::<Vec<_>>()
+    };
+    assert!(daemon.state.read(open).contains(&"invalid_file"));
+    push("notify: [{ channel: team }]");
+    sync(&daemon).await;
+    assert_eq!(channels(&daemon), ["team"]);
+    assert_eq!(source(&daemon).stale_files, []);
+    scene.push(&[("workflows/a.yaml", &a)]);
+    sync(&daemon).await;
+    assert_eq!(channels(&daemon), [""; 0]);
     daemon.close().await;
 }
 

@@ -7,6 +7,7 @@ use model::decide::{
 use model::plan::Standing;
 use model::{Actor, AuditAction, IdempotencyKey, TokenId};
 use uuid::Uuid;
+use workflow::notify::{NotifyName, Rule};
 
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
 use super::news;
@@ -54,6 +55,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         files: Vec::new(),
         stale_files: Vec::new(),
         warnings: Vec::new(),
+        rules: Some(vec![Rule::of(NotifyName::new("ops").unwrap())]),
         file_count: 1,
         standing: Standing::Applied,
         default_reference: None,

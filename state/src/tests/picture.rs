@@ -17,6 +17,9 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
         if let Some(vars) = world.vars(source.project) {
             add("vars", &source.name, to_value(&**vars));
         }
+        if let Some(rules) = world.project_rules(Some(source.project)) {
+            add("rules", &source.name, to_value(&**rules));
+        }
     }
     for workflow in world.workflows() {
         let id = workflow.record.id;

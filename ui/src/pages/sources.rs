@@ -8,7 +8,7 @@ use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
     ago, at, condition, count, running_for, seconds, sentence, short_commit, with_code,
 };
-use crate::{form, links, topics};
+use crate::{form, links, topics, words};
 
 pub fn sources(visit: &Visit, page: &Page<Source>) -> Markup {
     let heads = [
@@ -245,6 +245,7 @@ fn stale(source: &Source, file: &StaleFile) -> Markup {
                 "Since " (at(file.since)) ", " (short_commit(&file.commit)) ". "
                 @match &file.last_good {
                     Some(good) => { "Revision " (good.number) " stays active." }
+                    None if file.file == words::SETTINGS_FILE => { "The rules of its last valid version go on." }
                     None => { "It has never been valid, so it runs no jobs in " (source.name) "." }
                 }
             }

@@ -8,7 +8,7 @@ use wire::{Source, Workflow};
 use crate::list::{card, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading, region};
 use crate::words::{condition, count, in_future, with_code};
-use crate::{links, topics};
+use crate::{links, topics, words};
 
 /// A workflow with the jobs in its row.
 pub struct WorkflowRow<'a> {
@@ -78,7 +78,9 @@ fn never_valid(sources: &[Source]) -> Markup {
         let files = source.stale_files.iter();
         files.map(move |file| (source, file))
     });
-    let files: Vec<_> = files.filter(|(_, file)| file.last_good.is_none()).collect();
+    let files: Vec<_> = files
+        .filter(|(_, file)| file.last_good.is_none() && file.file != words::SETTINGS_FILE)
+        .collect();
     html! {
         @if !files.is_empty() {
             div.banner.bad role="note" {
@@ -100,7 +102,7 @@ fn empty_list() -> Markup {
     empty(&html! {
         p { "No workflow is active. Push a file such as this to " code { "workflows/hello.yaml" } " of a source:" }
         pre tabindex="0" role="group" aria-label="Example" { code { (EXAMPLE) } }
-        p { (crate::words::copy_button(EXAMPLE, "Copy the example")) }
+        p { (words::copy_button(EXAMPLE, "Copy the example")) }
         p { a href=(links::SOURCES) { "Sources" } " lists the repositories that the daemon follows." }
     })
 }

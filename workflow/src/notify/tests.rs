@@ -37,12 +37,7 @@ fn patterns_match_the_name_of_the_workflow_in_its_source_and_the_scan() {
     for workflow in ["s/nightly/backup", "s/deploy"] {
         assert!(taken(workflow, Some("dump")), "{workflow}");
     }
-    for workflow in [
-        "s/nightly/a/b",
-        "nightly/backup",
-        "s/other/deploy",
-        "deploy/s",
-    ] {
+    for workflow in ["s/nightly/a/b", "nightly/backup", "s/other/deploy", "deploy/s"] {
         assert!(!taken(workflow, Some("dump")), "{workflow}");
     }
     assert!(!taken("s/deploy", Some("dumps")) && !taken("s/deploy", None));
@@ -145,6 +140,16 @@ fn a_template_is_at_most_8_kib() {
     };
     assert!(of(8 * 1024).is_ok());
     assert!(of(8 * 1024 + 1).is_err());
+}
+
+#[test]
+fn the_rules_of_a_file_fit_into_a_record() {
+    let template = "x".repeat(4_000);
+    let names = (0..40).map(|at| format!("{{ name: r{at}, channel: ops, template: *t }}"));
+    let rules = names.collect::<Vec<_>>().join(", ");
+    let text = format!("notify: [{{ channel: ops, template: &t {template} }}, {rules}]");
+    let (none, found) = parse_project("everscan.yaml", &text);
+    assert_eq!((none, found[0].code), (None, crate::Code::FileTooComplex));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::duration::format_duration;
 use crate::expression::{Names, Site};
 use crate::limits::{
-    RULE_AFTER, RULE_GROUP, RULE_PATTERNS, RULE_REPEAT, RULE_TEMPLATE_BYTES, RULES,
+    RULE_AFTER, RULE_GROUP, RULE_PATTERNS, RULE_REPEAT, RULE_TEMPLATE_BYTES, RULES, RULES_BYTES,
 };
 use crate::notify::{Content as Lines, EventName, NotifyName, Pattern, Quiet, Rule, clock};
 use crate::suggestion::did_you_mean;
@@ -32,7 +32,14 @@ pub fn parse_project(file: &str, text: &str) -> (Option<Vec<Rule>>, Vec<Diagnost
             let items = reader.items(entry, "`notify`", &format!("[{FORM}]"), RULES);
             let rules = items.iter();
             let rules = rules.filter_map(|item| reader.rule(item, &mut names, false));
-            Some(rules.collect())
+            let rules: Vec<Rule> = rules.collect();
+            if Rule::bytes(&rules) > RULES_BYTES {
+                let message = format!("the rules have more than {RULES_BYTES} bytes together");
+                reader
+                    .report
+                    .error(entry.key_span, Code::FileTooComplex, message);
+            }
+            Some(rules)
         })
     });
     match read {

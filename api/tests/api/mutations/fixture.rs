@@ -169,6 +169,13 @@ impl Fixture {
             sample.query = pairs(&[("project", "main")]);
             of_project.push(sample);
         }
+        let mut set_rule = admin(Method::PUT, "/v0/rules/a").json(&json!({
+            "channel": "team", "events": ["failing"], "workflows": ["nightly/*"], "scans": ["a"], "after": 3,
+            "group": "30s", "repeat": "4h", "quiet": {"from": "22:00", "to": "07:00", "timezone": "UTC"},
+            "template": "${{ event.title }}", "content": "none",
+        }));
+        set_rule.query = pairs(&[("project", "main")]);
+        of_project.push(set_rule);
         let mut set_var = admin(Method::PUT, "/v0/projects/main/vars/URL");
         set_var.set("if-match", b"\"1\", \"2\"".to_vec());
         let set_secret = admin(Method::PUT, "/v0/projects/main/secrets/KEY");

@@ -12,7 +12,7 @@ use crate::{
     Status, WorkflowId,
 };
 
-fn tip(commit: &str) -> RecordTip {
+pub(super) fn tip(commit: &str) -> RecordTip {
     RecordTip {
         name: source(),
         commit: commit.to_owned(),
@@ -23,6 +23,7 @@ fn tip(commit: &str) -> RecordTip {
         more_skipped: false,
         files: Vec::new(),
         stale_files: Vec::new(),
+        rules: None,
         warnings: Vec::new(),
         file_count: 2,
         standing: Standing::Applied,

@@ -189,6 +189,7 @@ impl Daemon {
             files: plan.verdicts,
             stale_files: plan.stale,
             warnings: Vec::new(),
+            rules: None,
             file_count: repository.files.len() as u64,
             standing: plan.standing,
             default_reference: None,

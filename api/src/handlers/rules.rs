@@ -1,0 +1,134 @@
+//! `/v0/rules`
+
+use model::decide::{DeleteRule, SetRule};
+use model::{ProjectId, ProjectRules, Scope, Seen};
+use warp::reply::Response;
+use wire::{Page, QuietHours, RuleDefinition, RuleOrigin};
+use workflow::notify::{NotifyName, Rule, parse_rule};
+
+use super::projects;
+use crate::failure::Failure;
+use crate::page::Window;
+use crate::reply;
+use crate::request::Request;
+use crate::visible::{Shown, Visible};
+
+/// The rules in force of one project, or of all projects and the instance.
+pub(super) fn list(
+    user: &Visible,
+    project: Option<&str>,
+    window: &Window,
+) -> Result<Page<wire::Rule>, Failure> {
+    user.read(|seen| {
+        let owners = match project {
+            Some(named) => vec![Some(projects::find(seen, named)?.project)],
+            None => {
+                let all = seen.sources().map(|source| Some(source.project));
+                std::iter::once(None).chain(all).collect()
+            }
+        };
+        let records = owners.into_iter().filter_map(|owner| seen.rules(owner));
+        let rules = records.flat_map(|record| record.all().map(|rule| shown(seen, record, rule)));
+        let key = |rule: &wire::Rule| {
+            format!(
+                "{}/{}",
+                rule.project.as_deref().unwrap_or_default(),
+                rule.name
+            )
+        };
+        Ok(window.cut(rules, key, wire::Rule::clone))
+    })
+}
+
+pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let owner = owner(user, &request)?;
+    let name = request.parameter(0).to_owned();
+    let asked: RuleDefinition = request.body.json(&request.headers).await?;
+    let rule = parsed(&name, &asked, owner.is_none())?;
+    let set = owner.map(|project| SetRule {
+        project: *project,
+        rule,
+    });
+    user.submit(set).await?;
+    let shown = user.read(|seen| {
+        let record = seen.rules(*owner)?;
+        let mut rules = record.all().filter(|rule| rule.name.as_str() == name);
+        Some(shown(seen, record, rules.next()?))
+    });
+    let gone = || Failure::not_found("rule", &name);
+    Ok(reply::ok(&shown.ok_or_else(gone)?))
+}
+
+pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let owner = owner(user, request)?;
+    let name = request.parameter(0);
+    let unknown =
+        |_| Failure::not_found("rule", name).hint("`everscan notify rule list` shows the rules");
+    let name = NotifyName::new(name).map_err(unknown)?;
+    let delete = owner.map(|project| DeleteRule {
+        project: *project,
+        name,
+    });
+    user.submit(delete).await?;
+    Ok(reply::empty())
+}
+
+/// The project whose rules the caller may change. None for the instance, which needs `admin`.
+fn owner(user: &Visible, request: &Request) -> Result<Shown<Option<ProjectId>>, Failure> {
+    match request.query.get("project") {
+        Some(named) => Ok(projects::project(user, named)?.map(|project| Some(*project))),
+        None if user.rights().scopes.allow(Scope::Admin) => user.find(|_| Ok(None)),
+        None => Err(Failure::without_scope(Scope::Admin).hint(
+            "a rule of a project needs `project`; a rule without it belongs to the instance",
+        )),
+    }
+}
+
+/// Reads a rule with the parser of `everscan.yaml`, for which JSON is YAML.
+fn parsed(name: &str, asked: &RuleDefinition, is_of_instance: bool) -> Result<Rule, Failure> {
+    let mut json = serde_json::to_value(asked).map_err(|error| Failure::internal(&error))?;
+    json["name"] = name.into();
+    parse_rule(&json.to_string(), is_of_instance).map_err(|diagnostics| {
+        let messages: Vec<&str> = diagnostics.iter().map(|one| one.message.as_str()).collect();
+        let failure = Failure::invalid("rule", messages.join("; "));
+        match diagnostics.into_iter().find_map(|one| one.hint) {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })
+}
+
+fn shown(seen: Seen<'_>, record: &ProjectRules, rule: &Rule) -> wire::Rule {
+    let texts = |patterns: &[workflow::notify::Pattern]| {
+        patterns.iter().cloned().map(String::from).collect()
+    };
+    let source = record.project.and_then(|project| seen.source_of(project));
+    wire::Rule {
+        name: rule.name.to_string(),
+        project: source.map(|source| source.name.to_string()),
+        origin: match record.in_api(&rule.name) {
+            Some(_) => RuleOrigin::Api,
+            None => RuleOrigin::File,
+        },
+        definition: RuleDefinition {
+            channel: rule.channel.to_string(),
+            events: rule
+                .events
+                .iter()
+                .map(|event| event.name().to_owned())
+                .collect(),
+            workflows: texts(&rule.workflows),
+            scans: texts(&rule.scans),
+            after: Some(rule.after).filter(|after| *after > 1),
+            group: rule.group.clone(),
+            repeat: rule.repeat.clone(),
+            quiet: rule.quiet.as_ref().map(|quiet| QuietHours {
+                from: quiet.from.clone(),
+                to: quiet.to.clone(),
+                timezone: Some(quiet.timezone.clone()),
+            }),
+            template: rule.template.clone(),
+            content: Some(rule.content.name().to_owned()),
+        },
+    }
+}

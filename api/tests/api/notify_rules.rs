@@ -1,0 +1,140 @@
+//! Rules of notifications: who may see and change them, and what is refused.
+
+use http::Method;
+use model::Scope;
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Call};
+use crate::service::Service;
+
+fn put(path: &str, body: &Value) -> Call {
+    Call::new(Method::PUT, format!("/v0/rules/{path}")).json(body)
+}
+
+async fn names(service: &Service, token: &str, query: &str) -> Vec<(Value, Value)> {
+    let call = Call::get(format!("/v0/rules{query}")).bearer(token);
+    let page = call.send(service.address).await.expect(200);
+    let rule = |rule: &Value| (rule["project"].clone(), rule["name"].clone());
+    page["items"].as_array().unwrap().iter().map(rule).collect()
+}
+
+#[tokio::test]
+async fn a_rule_is_set_shown_and_deleted() {
+    let service = Service::start().await;
+    let definition = json!({
+        "channel": "team", "events": ["failing", "artifact"], "workflows": ["nightly/*"], "after": 3, "group": "0s",
+        "quiet": { "from": "22:00", "to": "07:00" }, "template": "${{ event.title }}",
+    });
+    let set = service
+        .admin(put("nightly?project=main", &definition))
+        .await
+        .expect(200);
+    let mut shown = definition.clone();
+    shown["quiet"]["timezone"] = json!("UTC");
+    shown["content"] = json!("lines");
+    let expected = json!({
+        "name": "nightly", "project": "main", "origin": "api", "definition": shown,
+    });
+    assert_eq!(set, expected);
+    let listed = service.get("/v0/rules?project=main").await.expect(200);
+    assert_eq!(listed["items"], json!([expected]));
+    let again = service
+        .admin(put("nightly?project=main", &shown))
+        .await
+        .expect(200);
+    assert_eq!(again, expected);
+    let delete = || Call::new(Method::DELETE, "/v0/rules/nightly?project=main");
+    assert_eq!(service.admin(delete()).await.status, 204);
+    service.admin(delete()).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_wrong_rule_is_refused_as_in_a_file() {
+    let service = Service::start().await;
+    let message = |answer: &Answer| {
+        let problem = answer.problem(400, "invalid_request");
+        (
+            problem["errors"][0]["message"].clone(),
+            problem["hint"].clone(),
+        )
+    };
+    let wrong = json!({ "channel": "team", "events": ["fail"] });
+    let answer = service.admin(put("a?project=main", &wrong)).await;
+    assert_eq!(
+        message(&answer),
+        (
+            json!("there is no such event"),
+            json!("did you mean `failing`?")
+        )
+    );
+    let disk = json!({ "channel": "team", "events": ["disk_low"] });
+    let answer = service.admin(put("a?project=main", &disk)).await;
+    let (text, _) = message(&answer);
+    assert_eq!(text, "rules about `disk_low` belong to the instance");
+    for (path, body) in [
+        ("a%20b?project=main", json!({ "channel": "team" })),
+        ("a?project=main", json!({ "channel": "" })),
+        (
+            "a?project=main",
+            json!({ "channel": "team", "chanel": "x" }),
+        ),
+        (
+            "a?project=main",
+            json!({ "channel": "team", "template": "${{ secrets.KEY }}" }),
+        ),
+    ] {
+        service
+            .admin(put(path, &body))
+            .await
+            .problem(400, "invalid_request");
+    }
+    let none = service
+        .admin(put("a?project=nothing", &json!({ "channel": "team" })))
+        .await;
+    none.problem(404, "project_not_found");
+}
+
+#[tokio::test]
+async fn a_token_changes_the_rules_of_its_projects_and_an_administrator_those_of_the_instance() {
+    let service = Service::follow(&["main", "other"]).await;
+    let rule = json!({ "channel": "team" });
+    for path in ["a?project=main", "b?project=other"] {
+        service.admin(put(path, &rule)).await.expect(200);
+    }
+    let disk = json!({ "channel": "ops", "events": ["disk_low"] });
+    service.admin(put("c", &disk)).await.expect(200);
+    let all = json!([[null, "c"], ["main", "a"], ["other", "b"]]);
+    assert_eq!(json!(names(&service, &service.admin, "").await), all);
+
+    let token = service
+        .limited([Scope::NotifyRead, Scope::NotifyWrite], &["main"])
+        .await;
+    assert_eq!(
+        json!(names(&service, &token, "").await),
+        json!([["main", "a"]])
+    );
+    let send = |call: Call| call.bearer(&token).send(service.address);
+    send(put("d?project=main", &rule)).await.expect(200);
+    send(put("d?project=other", &rule))
+        .await
+        .problem(404, "project_not_found");
+    send(put("d", &disk)).await.problem(403, "forbidden");
+    let delete = |path: &str| Call::new(Method::DELETE, format!("/v0/rules/{path}"));
+    send(delete("c")).await.problem(403, "forbidden");
+    send(delete("b?project=other"))
+        .await
+        .problem(404, "project_not_found");
+
+    let reader = service.limited([Scope::NotifyRead], &["main"]).await;
+    let refused = put("d?project=main", &rule)
+        .bearer(&reader)
+        .send(service.address)
+        .await;
+    refused.problem(403, "forbidden");
+    let blind = service.limited([Scope::ProjectRead], &["main"]).await;
+    let refused = Call::get("/v0/rules")
+        .bearer(&blind)
+        .send(service.address)
+        .await;
+    refused.problem(403, "forbidden");
+}

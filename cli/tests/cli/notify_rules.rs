@@ -1,0 +1,83 @@
+//! Rules of notifications.
+
+use serde_json::json;
+use wire::{Page, Rule, RuleDefinition, RuleOrigin};
+
+use crate::everscan::run_at;
+use crate::reads::check;
+use crate::server::{Reply, Server};
+
+fn rule() -> Rule {
+    Rule {
+        name: "nightly".to_owned(),
+        project: Some("main".to_owned()),
+        origin: RuleOrigin::File,
+        definition: RuleDefinition {
+            channel: "team".to_owned(),
+            events: vec!["failing".to_owned(), "artifact".to_owned()],
+            workflows: vec!["nightly/*".to_owned()],
+            ..RuleDefinition::default()
+        },
+    }
+}
+
+#[test]
+fn rules_are_listed_with_their_origin() {
+    let of_instance = Rule {
+        name: "disk".to_owned(),
+        project: None,
+        origin: RuleOrigin::Api,
+        definition: RuleDefinition {
+            channel: "ops".to_owned(),
+            ..RuleDefinition::default()
+        },
+    };
+    let page = Page::all(vec![of_instance, rule()]);
+    let request = "GET /v0/rules?project=main";
+    check(
+        "notify-rule-list",
+        "notify rule list --project main",
+        request,
+        Reply::json(&page),
+    );
+}
+
+#[test]
+fn a_rule_is_sent_with_all_its_parts() {
+    let server = Server::start([Reply::json(&rule())]);
+    let line = "notify rule add nightly --project main --channel team --event failing --event artifact \
+                --workflow nightly/* --scan dump --after 3 --group 0s --repeat 4h --quiet 22:00-07:00 \
+                --timezone Europe/Berlin --content none";
+    let output = run_at(&server.url, line);
+    assert_eq!(
+        (output.code, output.stderr.as_str()),
+        (0, "rule nightly sends to channel team\n")
+    );
+    let [request] = &server.seen()[..] else {
+        panic!("one request");
+    };
+    assert_eq!(request.line, "PUT /v0/rules/nightly?project=main");
+    let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
+    let expected = json!({
+        "channel": "team", "events": ["failing", "artifact"], "workflows": ["nightly/*"], "scans": ["dump"], "after": 3,
+        "group": "0s", "repeat": "4h", "quiet": { "from": "22:00", "to": "07:00", "timezone": "Europe/Berlin" },
+        "content": "none",
+    });
+    assert_eq!(body, expected);
+}
+
+#[test]
+fn a_rule_of_the_instance_has_no_project() {
+    let server = Server::start([Reply::bytes("").status(204)]);
+    let output = run_at(&server.url, "notify rule delete disk --instance");
+    assert_eq!(
+        (output.code, output.stderr.as_str()),
+        (0, "rule disk is deleted\n")
+    );
+    assert_eq!(server.lines(), ["DELETE /v0/rules/disk"]);
+    let output = run_at(
+        &server.url,
+        "notify rule delete disk --instance --project main",
+    );
+    assert_eq!(output.code, 2);
+}

@@ -1,0 +1,71 @@
+//! Rules of notifications.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A rule in force: which events go to which channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rule {
+    pub name: String,
+    /// Absent if it belongs to the instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    pub origin: RuleOrigin,
+    pub definition: RuleDefinition,
+}
+
+names! {
+    /// Where a rule stands.
+    pub enum RuleOrigin {
+        /// In `everscan.yaml`.
+        File = "file",
+        Api = "api",
+    }
+}
+
+/// A rule without its name, as in `everscan.yaml`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleDefinition {
+    /// The channel that gets the messages.
+    pub channel: String,
+    /// Such as `failing` or `artifact`. Absent: failures, broken expectations, artifacts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// Patterns of workflows, by their names in the source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<String>,
+    /// Patterns of scans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scans: Vec<String>,
+    /// Failures in a row before a failing scan is reported; 1 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u8>,
+    /// What follows a message within this time becomes one message, such as `30s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// How often an open condition is reported again, such as `4h`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<QuietHours>,
+    /// The text of a message, with `${{ event.title }}` and the like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// What a message says about new lines: `none`, `summary` or `lines`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+}
+
+/// Hours in which messages are held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuietHours {
+    /// Such as `22:00`.
+    pub from: String,
+    /// Such as `07:00`. Before `from`: on the next day.
+    pub to: String,
+    /// An IANA name; `UTC` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+}

@@ -184,7 +184,12 @@ fn user(
     } else {
         handle.audited(audit_entry(&principal, &head.arrival, &head.query))
     };
-    Ok(Visible::new(&handle, &service.events, (principal, rights)))
+    Ok(Visible::new(
+        &handle,
+        &service.events,
+        &service.delivery,
+        (principal, rights),
+    ))
 }
 
 /// The signed-in browser of the session in the request.
@@ -280,7 +285,12 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         ..Arrival::clone(&head.arrival)
     };
     let handle = handle.audited(audit_entry(&principal, &arrival, ""));
-    let user = Visible::new(&handle, &service.events, (principal, rights));
+    let user = Visible::new(
+        &handle,
+        &service.events,
+        &service.delivery,
+        (principal, rights),
+    );
     Some(Linked { user, link })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod blob_links;
 pub(crate) mod blobs;
+pub(crate) mod channels;
 pub(crate) mod conditions;
 mod content;
 pub(crate) mod dispatch;
@@ -198,6 +199,21 @@ pub(crate) async fn user(
         UserRoute::RegenerateToken => Box::pin(tokens::regenerate(user, request)),
         UserRoute::RevokeToken => done!(tokens::revoke(user, path(0))),
         UserRoute::ListAudit => json!(audit::list(user, &AuditQuery::of(query)?).await?),
+        UserRoute::ListChannels => {
+            json!(channels::list(
+                user,
+                query.get("project"),
+                &Window::of(query)?
+            )?)
+        }
+        UserRoute::ShowChannel => return channels::show(user, &request),
+        UserRoute::SetChannel => Box::pin(channels::set(user, request)),
+        UserRoute::DeleteChannel => Box::pin(channels::delete(user, &request)),
+        UserRoute::TestChannel => Box::pin(channels::test(user, &request)),
+        UserRoute::RetryChannel => Box::pin(channels::retry(user, request)),
+        UserRoute::ListDeliveries => {
+            json!(channels::deliveries(user, &channels::DeliveriesQuery::of(query)?).await?)
+        }
         UserRoute::ListConditions => json!(conditions::list(user, &Window::of(query)?)),
         UserRoute::AcknowledgeCondition => Box::pin(conditions::acknowledge(user, request)),
         UserRoute::SilenceCondition => Box::pin(conditions::silence(user, request)),

@@ -99,7 +99,8 @@ names! {
         JobContext DeleteJob CancelJob RerunJob ReadLog SearchLog ListArtifacts DownloadArtifact ListEntries
         DiffArtifact DeleteArtifact ListBlobs DownloadBlob InspectBlob UploadBlob DeleteBlob CopyBlob
         MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
-        RevokeToken ListAudit ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule ListRunners ShowRunner
+        RevokeToken ListAudit ListChannels ShowChannel SetChannel DeleteChannel TestChannel RetryChannel
+        ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule ListRunners ShowRunner
         DeleteRunner CreateRegistration
     }
     SessionRoute {

@@ -38,6 +38,8 @@ pub struct Front {
     pub state_folder: Option<PathBuf>,
     /// The largest number of connections, if it is below the default.
     pub connections: Option<usize>,
+    /// How test messages are sent.
+    pub delivery: Arc<delivery::Settings>,
 }
 
 pub(crate) struct Service {
@@ -50,6 +52,7 @@ pub(crate) struct Service {
     pub(crate) trusted_proxies: Vec<Cidr>,
     pub(crate) local_from: Vec<Cidr>,
     pub(crate) base_path: BasePath,
+    pub(crate) delivery: Arc<delivery::Settings>,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
     /// Requests of users from other machines.
@@ -76,6 +79,7 @@ impl Service {
             trusted_proxies: front.trusted_proxies,
             local_from: front.local_from,
             base_path: front.base_path,
+            delivery: front.delivery,
             refusals: Rates::new(REFUSALS),
             requests: front.requests.map(Rates::new),
         }

@@ -10,9 +10,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use model::event::Event;
+use model::outbox::DeliveryRecord;
 use model::{
-    Actor, BrowserSession, Job, JobId, Principal, ProjectId, Projects, Rights, Runner, RunnerId,
-    Seen, Timestamp, WorkflowId, World,
+    Actor, BrowserSession, EventId, Job, JobId, Principal, ProjectId, Projects, Rights, Runner,
+    RunnerId, Seen, Timestamp, WorkflowId, World,
 };
 use reconciler::Handle;
 use state::{AuditFilter, AuditRecord, DayPage, DayPlace, Seq, State};
@@ -31,6 +33,7 @@ pub(crate) struct Visible {
     /// The rights at the beginning of the request, with the scope of its route.
     first_rights: Arc<Rights>,
     events: Arc<Hub>,
+    delivery: Arc<delivery::Settings>,
 }
 
 /// A value that the caller may see. Commands accept only such values.
@@ -58,6 +61,7 @@ impl Visible {
     pub(crate) fn new(
         handle: &Handle,
         events: &Arc<Hub>,
+        delivery: &Arc<delivery::Settings>,
         (principal, rights): (Principal, Rights),
     ) -> Self {
         Self {
@@ -65,6 +69,7 @@ impl Visible {
             principal: Arc::new(principal),
             first_rights: Arc::new(rights),
             events: events.clone(),
+            delivery: delivery.clone(),
         }
     }
 
@@ -221,6 +226,32 @@ impl Visible {
         limit: usize,
     ) -> Result<DayPage<AuditRecord>, Failure> {
         Ok(self.state().audit(filter, from, limit).await?)
+    }
+
+    /// Lines of the delivery log, newest first, of channels that the caller sees.
+    pub(crate) async fn deliveries(
+        &self,
+        since: Option<Timestamp>,
+        takes: impl Fn(&DeliveryRecord) -> bool,
+        from: Option<DayPlace>,
+        limit: usize,
+    ) -> Result<DayPage<DeliveryRecord>, Failure> {
+        let takes = |record: &DeliveryRecord| {
+            takes(record) && self.read(|seen| seen.sees_channel_of(record.project))
+        };
+        let state = self.state();
+        Ok(state.deliveries((since, None), takes, from, limit).await?)
+    }
+
+    /// The events with these ids, which happened in this time.
+    pub(crate) async fn events_named(
+        &self,
+        span: (Timestamp, Timestamp),
+        ids: &[EventId],
+    ) -> Result<Vec<Event>, Failure> {
+        let takes = |event: &Event| ids.contains(&event.id);
+        let span = (Some(span.0), Some(span.1));
+        Ok(self.state().events(span, takes, ids.len()).await?)
     }
 
     pub(crate) fn is_connected(&self, runner: &Runner) -> bool {

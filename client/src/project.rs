@@ -21,7 +21,7 @@ pub enum Expected {
 }
 
 impl Expected {
-    fn header(self, call: Call<'_>) -> Result<Call<'_>, Error> {
+    pub(crate) fn header(self, call: Call<'_>) -> Result<Call<'_>, Error> {
         match self {
             Self::Anything => Ok(call),
             Self::Nothing => call.header(IF_NONE_MATCH, "*"),

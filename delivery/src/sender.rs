@@ -12,7 +12,7 @@ use model::channel::Channel;
 use model::decide::{EndAttempt, PlanDeliveries};
 use model::outbox::{DeliveryRecord, SendResult};
 use model::{SecretValue, Timestamp};
-use outbound::Outbound;
+use outbound::{Limits, Outbound};
 use reconciler::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -33,6 +33,17 @@ pub struct Settings {
     pub commands: BTreeMap<String, Program>,
     /// The address of the web interface, without a slash at its end. Without it messages have no links.
     pub url: Option<String>,
+}
+
+impl Default for Settings {
+    /// No address of this machine or of a private network is allowed.
+    fn default() -> Self {
+        Self {
+            outbound: Outbound::new(Vec::new(), "the daemon's configuration", Limits::default()),
+            commands: BTreeMap::new(),
+            url: None,
+        }
+    }
 }
 
 /// Sends until the daemon stops.

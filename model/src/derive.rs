@@ -13,8 +13,8 @@ use crate::condition::{Problem, Subject};
 use crate::job::{Job, JobState};
 use crate::limits::{JOBS_CONSIDERED, TOKEN_EXPIRES_SOON};
 use crate::project::{ProjectSecrets, ProjectVars};
-use crate::rules::ProjectRules;
 use crate::revision::{ActiveWorkflow, WorkflowStatus};
+use crate::rules::ProjectRules;
 use crate::scan_head::ScanHead;
 use crate::source::{Removal, Source, Status};
 use crate::suspension::Suspension;
@@ -144,7 +144,10 @@ impl<'a> After<'a> {
 
     /// Whether the project can send to a channel of this name.
     fn has_channel(&self, project: ProjectId, name: &NotifyName) -> bool {
-        let known = self.world.channels_for(Some(project)).map(|channel| channel.id);
+        let known = self
+            .world
+            .channels_for(Some(project))
+            .map(|channel| channel.id);
         let changed = self.changes.iter().filter_map(|change| match change {
             Change::Channel(channel) => Some(channel.id),
             _ => None,
@@ -273,9 +276,14 @@ fn missing(after: &After<'_>, project: ProjectId) -> Vec<Derived> {
 
 /// The channels that rules name, but that neither the project has nor the instance offers to it.
 fn missing_channels(after: &After<'_>, project: ProjectId) -> impl Iterator<Item = Derived> {
-    let rules = after.rules(project).into_iter().flat_map(|rules| rules.all());
+    let rules = after
+        .rules(project)
+        .into_iter()
+        .flat_map(|rules| rules.all());
     let names: BTreeSet<&NotifyName> = rules.map(|rule| &rule.channel).collect();
-    let missing = names.into_iter().filter(move |name| !after.has_channel(project, name));
+    let missing = names
+        .into_iter()
+        .filter(move |name| !after.has_channel(project, name));
     missing.map(|name| {
         now(Problem::MissingChannel {
             name: name.to_string(),
@@ -565,6 +573,9 @@ fn named_by_rules<'w>(
     channel: &'w NotifyName,
 ) -> impl Iterator<Item = Subject> + 'w {
     let names = |rules: &&Arc<ProjectRules>| rules.all().any(|rule| rule.channel == *channel);
-    let projects = world.all_rules().filter(names).filter_map(|rules| rules.project);
+    let projects = world
+        .all_rules()
+        .filter(names)
+        .filter_map(|rules| rules.project);
     projects.map(|project| Subject::Project { project })
 }

@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use workflow::ScanName;
+use workflow::notify::NotifyName;
 
 use crate::blob::BlobLink;
+use crate::channel::Channel;
 use crate::condition::Condition;
 use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
@@ -73,11 +75,32 @@ impl<'w> Seen<'w> {
 
     /// The rules of notifications of a project. Those of the instance are for administrators.
     pub fn rules(self, project: Option<ProjectId>) -> Option<&'w Arc<ProjectRules>> {
-        let sees = match project {
+        let rules = self.world.project_rules(project);
+        rules.filter(|_| self.sees_channel_of(project))
+    }
+
+    /// The channels. Those of the instance are for administrators.
+    pub fn channels(self) -> impl Iterator<Item = &'w Arc<Channel>> {
+        let all = self.world.channels();
+        all.filter(move |channel| self.sees_channel_of(channel.project))
+    }
+
+    /// The channel of exactly this owner.
+    pub fn channel_of(
+        self,
+        project: Option<ProjectId>,
+        name: &NotifyName,
+    ) -> Option<&'w Arc<Channel>> {
+        let channel = self.world.channel_of(project, name)?;
+        self.sees_channel_of(project).then_some(channel)
+    }
+
+    /// Whether the caller sees channels of this owner, and what was sent to them.
+    pub fn sees_channel_of(self, project: Option<ProjectId>) -> bool {
+        match project {
             Some(project) => self.rights.sees(project),
             None => self.rights.scopes.allow(Scope::Admin),
-        };
-        self.world.project_rules(project).filter(|_| sees)
+        }
     }
 
     /// The links to blobs of a project, including expired links.

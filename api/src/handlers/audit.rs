@@ -36,9 +36,7 @@ pub(crate) async fn list(
 ) -> Result<Page<wire::AuditRecord>, Failure> {
     let page = user.audit(&query.filter, query.from, query.limit).await?;
     Ok(Page {
-        next_cursor: page
-            .next
-            .map(|DayPlace { day, before }| format!("{day}.{before}")),
+        next_cursor: page.next.map(cursor),
         ..Page::all(page.records.into_iter().map(shown).collect())
     })
 }
@@ -50,7 +48,12 @@ fn kind(name: &str) -> Result<AuditKind, Failure> {
     })
 }
 
-fn place(cursor: &str) -> Result<DayPlace, Failure> {
+/// The cursor of a place in a ledger of days.
+pub(crate) fn cursor(DayPlace { day, before }: DayPlace) -> String {
+    format!("{day}.{before}")
+}
+
+pub(crate) fn place(cursor: &str) -> Result<DayPlace, Failure> {
     let read = || {
         let (day, before) = cursor.split_once('.')?;
         let (day, before) = (day.parse().ok()?, before.parse().ok()?);

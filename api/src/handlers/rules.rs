@@ -1,17 +1,18 @@
 //! `/v0/rules`
 
 use model::decide::{DeleteRule, SetRule};
-use model::{ProjectId, ProjectRules, Scope, Seen};
+use model::{ProjectRules, Seen};
 use warp::reply::Response;
 use wire::{Page, QuietHours, RuleDefinition, RuleOrigin};
 use workflow::notify::{NotifyName, Rule, parse_rule};
 
+use super::channels::owner;
 use super::projects;
 use crate::failure::Failure;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
-use crate::visible::{Shown, Visible};
+use crate::visible::Visible;
 
 /// The rules in force of one project, or of all projects and the instance.
 pub(super) fn list(
@@ -41,7 +42,7 @@ pub(super) fn list(
 }
 
 pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response, Failure> {
-    let owner = owner(user, &request)?;
+    let owner = owner(user, &request.query)?;
     let name = request.parameter(0).to_owned();
     let asked: RuleDefinition = request.body.json(&request.headers).await?;
     let rule = parsed(&name, &asked, owner.is_none())?;
@@ -60,7 +61,7 @@ pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response
 }
 
 pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
-    let owner = owner(user, request)?;
+    let owner = owner(user, &request.query)?;
     let name = request.parameter(0);
     let unknown =
         |_| Failure::not_found("rule", name).hint("`everscan notify rule list` shows the rules");
@@ -71,17 +72,6 @@ pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response
     });
     user.submit(delete).await?;
     Ok(reply::empty())
-}
-
-/// The project whose rules the caller may change. None for the instance, which needs `admin`.
-fn owner(user: &Visible, request: &Request) -> Result<Shown<Option<ProjectId>>, Failure> {
-    match request.query.get("project") {
-        Some(named) => Ok(projects::project(user, named)?.map(|project| Some(*project))),
-        None if user.rights().scopes.allow(Scope::Admin) => user.find(|_| Ok(None)),
-        None => Err(Failure::without_scope(Scope::Admin).hint(
-            "a rule of a project needs `project`; a rule without it belongs to the instance",
-        )),
-    }
 }
 
 /// Reads a rule with the parser of `everscan.yaml`, for which JSON is YAML.

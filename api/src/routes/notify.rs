@@ -1,7 +1,8 @@
 //! Notifications.
 
-use super::operation::{does, lists, takes};
-use crate::limits::VALUE_BODY;
+use super::headers::{ETAG, IF_ABSENT, IF_MATCH};
+use super::operation::{answers, does, lists, takes, takes_only};
+use crate::limits::{SMALL_BODY, VALUE_BODY};
 
 routes! {
     User ListRules GET "/v0/rules", NotifyRead; [PROJECT, LIMIT, CURSOR], 0,
@@ -10,4 +11,20 @@ routes! {
         takes::<wire::RuleDefinition, wire::Rule>("Set a rule of notifications; without a project, of the instance");
     User DeleteRule DELETE "/v0/rules/{rule}", NotifyWrite; [PROJECT], 0,
         does("Delete a rule of notifications");
+    User ListChannels GET "/v0/channels", NotifyRead; [PROJECT, LIMIT, CURSOR], 0,
+        lists::<wire::Channel>("List the channels of notifications, of a project or of all projects and the instance");
+    User ShowChannel GET "/v0/channels/{channel}", NotifyRead; [PROJECT], 0,
+        answers::<wire::Channel>("Show a channel; without a project, of the instance").sets(&[ETAG]);
+    User SetChannel PUT "/v0/channels/{channel}", NotifyWrite; [PROJECT], VALUE_BODY,
+        takes::<wire::SetChannel, wire::Channel>("Add or change a channel; without a project, of the instance")
+            .reads(&[IF_MATCH, IF_ABSENT])
+            .sets(&[ETAG]);
+    User DeleteChannel DELETE "/v0/channels/{channel}", NotifyWrite; [PROJECT], 0,
+        does("Delete a channel").reads(&[IF_MATCH]);
+    User TestChannel POST "/v0/channels/{channel}/test", NotifyWrite; [PROJECT], SMALL_BODY,
+        answers::<wire::SendResult>("Send a test message and wait for its result");
+    User RetryChannel POST "/v0/channels/{channel}/retry", NotifyWrite; [PROJECT], SMALL_BODY,
+        takes_only::<wire::RetryChannel>("Send a failed message again, or the waiting one now");
+    User ListDeliveries GET "/v0/deliveries", NotifyRead; [PROJECT, CHANNEL, JOB, LIMIT, CURSOR], 0,
+        lists::<wire::Delivery>("List the attempts to send messages, newest first");
 }

@@ -3,18 +3,21 @@
 
 use std::collections::BTreeMap;
 
+use delivery::{Outcome, send_test};
+use model::channel::Channel;
 use model::decide::{
-    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteRule,
-    DeleteSecret, DeleteVar, NewRegistration, Once, Precondition, Resume, RevokeBlobLink,
-    RevokeToken, SetRule, SetVar, SignOut, SignOutEverywhere, Silence, Suspend,
+    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteChannel,
+    DeleteRule, DeleteSecret, DeleteVar, NewRegistration, Once, Precondition, Resume,
+    RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetRule, SetVar, SignOut,
+    SignOutEverywhere, Silence, Suspend,
 };
 use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, Principal,
-    ProjectId, ProjectSecrets, Rights, RunnerId, SecretValue, SessionId, SourceName, StoredSecret,
-    Timestamp, TokenId, WorkflowId, World,
+    ProjectId, ProjectSecrets, Rights, RunnerId, SealingKey, SecretValue, SessionId, SourceName,
+    StoredSecret, Timestamp, TokenId, WorkflowId, World,
 };
-use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
+use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK, SecretError};
 use serde_json::Value;
 use state::SubmitError;
 use wire::ErrorCode;
@@ -29,6 +32,7 @@ pub(crate) trait Submitted: Command {}
 impl Submitted for Acknowledge {}
 impl Submitted for ApproveRemoval {}
 impl Submitted for DeleteRule {}
+impl Submitted for DeleteChannel {}
 impl Submitted for DeleteSecret {}
 impl Submitted for DeleteVar {}
 impl Submitted for Once<CreateBlobLink> {}
@@ -36,6 +40,8 @@ impl Submitted for Once<CreateRegistration> {}
 impl Submitted for Resume {}
 impl Submitted for RevokeBlobLink {}
 impl Submitted for SetRule {}
+impl Submitted for SendAgain {}
+impl Submitted for SetChannel {}
 impl Submitted for SetVar {}
 impl Submitted for SignOut {}
 impl Submitted for SignOutEverywhere {}
@@ -113,6 +119,19 @@ impl Visible {
         let handle = self.acting()?;
         let set = handle.set_secret(**project, name, value, self.actor(), expects);
         Ok(set.await?)
+    }
+
+    /// The key that seals a new secret.
+    pub(crate) fn sealing_key(&self) -> Result<SealingKey, Failure> {
+        let keys = self.handle.settings().sealing_keys();
+        let keys = keys.ok_or(SecretError::NoKey)?;
+        Ok(keys.current().clone())
+    }
+
+    /// Sends a test message.
+    pub(crate) async fn test_channel(&self, channel: &Channel) -> Result<Outcome, Failure> {
+        let handle = self.acting()?;
+        Ok(send_test(handle, &self.delivery, channel).await)
     }
 
     pub(crate) fn key_state(&self, key: &KeyId) -> KeyState {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use workflow::hex;
 use workflow::notify::NotifyName;
 
 use super::values::{Precondition, edited, project_name};
@@ -9,7 +10,7 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::channel::{Channel, Offered, Security, SendingStep, Target, place};
 use crate::event::Event;
-use crate::limits::{CHANNEL_TEXT_BYTES, CHANNELS, RECIPIENTS, SECRET_CHARS};
+use crate::limits::{CHANNEL_TEXT_BYTES, CHANNELS, RECIPIENTS, SECRET_CHARS, SIGNING_KEY_BYTES};
 use crate::moment::Moment;
 use crate::outbox::{Delivery, Due, Outgoing};
 use crate::sealing::{Sealed, SealingKey, SecretValue};
@@ -32,15 +33,23 @@ pub struct SetChannel {
     pub expects: Precondition,
 }
 
+/// A channel that was set.
+#[derive(Debug, Clone)]
+pub struct SetAnswer {
+    pub channel: Arc<Channel>,
+    /// The key that was made for a new webhook.
+    pub new_key: Option<SecretValue>,
+}
+
 impl Command for SetChannel {
-    type Answer = Arc<Channel>;
+    type Answer = SetAnswer;
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(
         self,
         world: &World,
         moment: &mut Moment<'_>,
-    ) -> Result<Decision<Arc<Channel>>, Refusal> {
+    ) -> Result<Decision<SetAnswer>, Refusal> {
         if let Some(project) = self.project {
             project_name(world, project)?;
         }
@@ -54,9 +63,13 @@ impl Command for SetChannel {
         }
         let id = before.map_or_else(|| ChannelId::random(moment.entropy), |channel| channel.id);
         let same = before.filter(|channel| channel.target == self.target);
-        let secret = match &self.secret {
+        let kept = same.and_then(|channel| channel.secret.clone());
+        let is_hook = matches!(self.target, Target::Webhook { .. });
+        let new_key = (is_hook && self.secret.is_none() && kept.is_none() && before.is_none())
+            .then(|| signing_key(moment));
+        let secret = match self.secret.as_ref().or(new_key.as_ref()) {
             Some(value) => Some(seal(&self.key, id, value, moment)?),
-            None => same.and_then(|channel| channel.secret.clone()),
+            None => kept,
         };
         check_secret(&self.target, secret.is_some(), before.is_some())?;
         let mut version = before.map_or(0, |channel| channel.edit.version);
@@ -74,9 +87,16 @@ impl Command for SetChannel {
         });
         Ok(Decision {
             changes: vec![Change::Channel(channel.clone())],
-            answer: channel,
+            answer: SetAnswer { channel, new_key },
         })
     }
+}
+
+/// A key as Standard Webhooks writes it. Hexadecimal digits are also base64.
+fn signing_key(moment: &mut Moment<'_>) -> SecretValue {
+    let mut bytes = [0; SIGNING_KEY_BYTES];
+    moment.entropy.fill(&mut bytes);
+    SecretValue::new(format!("whsec_{}", hex(&bytes)))
 }
 
 fn seal(

@@ -111,6 +111,7 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::RegistrationRemoved(_)
         | Change::Idempotency(_)
         | Change::IdempotencyRemoved(_)
+        | Change::Rules(_)
         | Change::Vars(_)
         | Change::Secrets(_)
         | Change::Blob(_)

@@ -37,7 +37,12 @@ fn patterns_match_the_name_of_the_workflow_in_its_source_and_the_scan() {
     for workflow in ["s/nightly/backup", "s/deploy"] {
         assert!(taken(workflow, Some("dump")), "{workflow}");
     }
-    for workflow in ["s/nightly/a/b", "nightly/backup", "s/other/deploy", "deploy/s"] {
+    for workflow in [
+        "s/nightly/a/b",
+        "nightly/backup",
+        "s/other/deploy",
+        "deploy/s",
+    ] {
         assert!(!taken(workflow, Some("dump")), "{workflow}");
     }
     assert!(!taken("s/deploy", Some("dumps")) && !taken("s/deploy", None));

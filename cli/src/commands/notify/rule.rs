@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use client::Client;
 use wire::{Page, QuietHours, Rule, RuleDefinition};
 
-use crate::commands::named::ProjectOption;
+use super::owner::Owner;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::reading::read_value;
@@ -30,24 +29,6 @@ pub(crate) enum Command {
         #[command(flatten)]
         owner: Owner,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Owner {
-    #[command(flatten)]
-    project: ProjectOption,
-    /// A rule of the instance, about its disk, certificate, backups, runners and tokens
-    #[arg(long, conflicts_with = "project")]
-    instance: bool,
-}
-
-impl Owner {
-    async fn choose(self, client: &Client) -> Result<Option<String>, Error> {
-        if self.instance {
-            return Ok(None);
-        }
-        self.project.choose(client).await.map(Some)
-    }
 }
 
 #[derive(Debug, Args)]

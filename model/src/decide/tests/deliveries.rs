@@ -436,7 +436,7 @@ fn another_target_needs_its_secret_again() {
         secret: None,
         ..hook(project(), "ops")
     };
-    assert!(test.run(same.clone()).unwrap().secret.is_some());
+    assert!(test.run(same.clone()).unwrap().channel.secret.is_some());
     let target = Target::Webhook {
         url: "https://elsewhere.example/in".to_owned(),
         ca: None,

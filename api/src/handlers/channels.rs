@@ -1,0 +1,324 @@
+//! `/v0/channels` and `/v0/deliveries`
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use delivery::Outcome;
+use model::channel::{Channel, Offered, SendingStep};
+use model::decide::{DeleteChannel, Precondition, SendAgain, SetAnswer, SetChannel};
+use model::outbox::{DeliveryRecord, SendResult, Suppressed};
+use model::{JobId, ProjectId, Scope, SecretValue, Seen};
+use state::DayPlace;
+use uuid::Uuid;
+use warp::reply::Response;
+use wire::{DeliveryResult, Page, RetryChannel};
+use workflow::notify::NotifyName;
+
+use super::{audit, projects};
+use crate::body;
+use crate::convert;
+use crate::failure::Failure;
+use crate::page::Window;
+use crate::precondition::precondition;
+use crate::reply;
+use crate::request::{Query, Request};
+use crate::visible::{Shown, Visible};
+
+/// Events of a failed message are at most this much older than its last attempt.
+const EVENT_AGE: TimeDelta = TimeDelta::days(3);
+
+/// The channels of one project, or of all projects and the instance.
+pub(crate) fn list(
+    user: &Visible,
+    project: Option<&str>,
+    window: &Window,
+) -> Result<Page<wire::Channel>, Failure> {
+    user.read(|seen| {
+        let project = match project {
+            Some(named) => Some(projects::find(seen, named)?.project),
+            None => None,
+        };
+        let channels = seen.channels();
+        let channels = channels.filter(|it| project.is_none() || it.project == project);
+        let key = |channel: &&Arc<Channel>| convert::channels::key(seen, channel);
+        Ok(window.cut(channels, key, |it| convert::channels::channel(seen, it)))
+    })
+}
+
+pub(super) fn show(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let channel = find(user, request)?;
+    let shown = user.read(|seen| convert::channels::channel(seen, &channel));
+    Ok(reply::versioned(&shown, channel.edit.version))
+}
+
+pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let owner = owner(user, &request.query)?;
+    let name = name(request.parameter(0))?;
+    let expects = precondition(&request.headers)?;
+    let asked = asked(&mut request).await?;
+    let SetAnswer { channel, new_key } = put(user, &owner, name, asked, expects).await?;
+    let mut shown = user.read(|seen| convert::channels::channel(seen, &channel));
+    shown.new_key = new_key.map(|key| key.reveal().to_owned());
+    Ok(reply::versioned(&shown, channel.edit.version))
+}
+
+/// Reads the body. Errors never quote it, because it may hold a secret.
+async fn asked(request: &mut Request) -> Result<wire::SetChannel, Failure> {
+    body::is_json(&request.headers)?;
+    let bytes = request.body.bytes().await?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let form = r#"write {"target": {"kind": "webhook", "url": "…"}, "secret": "…"}"#;
+        Failure::invalid("body", format!("line {line}, column {column}: {form}"))
+    })
+}
+
+/// Adds or changes a channel.
+pub(crate) async fn put(
+    user: &Visible,
+    owner: &Shown<Option<ProjectId>>,
+    name: NotifyName,
+    asked: wire::SetChannel,
+    expects: Precondition,
+) -> Result<SetAnswer, Failure> {
+    let offered = user.read(|seen| offered(seen, &asked))?;
+    if owner.is_some() && offered != Offered::default() {
+        let problem = "only a channel of the instance is offered to projects";
+        return Err(Failure::invalid("offered_to", problem));
+    }
+    let key = user.sealing_key()?;
+    let set = owner.map(|project| SetChannel {
+        project: *project,
+        name,
+        offered,
+        target: convert::channels::target(asked.target),
+        secret: asked.secret.map(SecretValue::new),
+        key,
+        actor: user.actor(),
+        expects,
+    });
+    user.submit(set).await
+}
+
+fn offered(seen: Seen<'_>, asked: &wire::SetChannel) -> Result<Offered, Failure> {
+    if asked.offered_to_all {
+        return Ok(Offered::All);
+    }
+    let project = |named: &String| Ok(projects::find(seen, named)?.project);
+    let projects = asked.offered_to.iter().map(project);
+    Ok(Offered::To(projects.collect::<Result<_, Failure>>()?))
+}
+
+pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let expects = precondition(&request.headers)?;
+    let owner = owner(user, &request.query)?;
+    let name = name(request.parameter(0))?;
+    remove(user, &owner, name, expects).await?;
+    Ok(reply::empty())
+}
+
+pub(crate) async fn remove(
+    user: &Visible,
+    owner: &Shown<Option<ProjectId>>,
+    name: NotifyName,
+    expects: Precondition,
+) -> Result<(), Failure> {
+    let delete = owner.map(|project| DeleteChannel {
+        project: *project,
+        name,
+        expects,
+    });
+    user.submit(delete).await
+}
+
+/// Sends a test message, and waits for what comes of it.
+pub(super) async fn test(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    owner(user, &request.query)?;
+    let channel = find(user, request)?;
+    let (result, reply) = match user.test_channel(&channel).await? {
+        Outcome::Delivered { reply } => (DeliveryResult::Delivered, reply),
+        Outcome::Retry { reason, .. } | Outcome::Refused { reason } | Outcome::Gone { reason } => {
+            (DeliveryResult::Failed, reason)
+        }
+    };
+    Ok(reply::ok(&wire::SendResult { result, reply }))
+}
+
+pub(super) async fn retry(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let owner = owner(user, &request.query)?;
+    let name = name(request.parameter(0))?;
+    let asked: RetryChannel = request.body.json_or_default(&request.headers).await?;
+    again(user, &owner, name, asked.message).await?;
+    Ok(reply::empty())
+}
+
+/// Sends a failed message again, or the message that waits for its next attempt.
+pub(crate) async fn again(
+    user: &Visible,
+    owner: &Shown<Option<ProjectId>>,
+    name: NotifyName,
+    message: Option<Uuid>,
+) -> Result<(), Failure> {
+    let events = match message {
+        Some(message) => user.events_of_message(**owner, message).await?,
+        None => Vec::new(),
+    };
+    if events.is_empty() {
+        let waits = user.read(|seen| {
+            let channel = seen.channel_of(**owner, &name)?;
+            let sending = channel.sending.as_ref()?;
+            Some(matches!(sending.step, SendingStep::RetryAt { .. }))
+        });
+        if waits != Some(true) {
+            let hint = "`everscan notify log` shows the messages; name a failed one with --message";
+            return Err(Failure::not_found("message to send again", name.as_str()).hint(hint));
+        }
+    }
+    let again = owner.map(|project| SendAgain {
+        project: *project,
+        name,
+        events,
+    });
+    user.submit(again).await
+}
+
+/// The newest attempts, of one project, channel or job.
+pub(crate) struct DeliveriesQuery {
+    pub(crate) project: Option<String>,
+    pub(crate) channel: Option<String>,
+    pub(crate) job: Option<JobId>,
+    pub(crate) from: Option<DayPlace>,
+    pub(crate) limit: usize,
+}
+
+impl DeliveriesQuery {
+    pub(super) fn of(query: &Query) -> Result<Self, Failure> {
+        let job = query.get("job").map(|text| {
+            let parsed: Result<JobId, _> = text.parse();
+            parsed.map_err(|error| Failure::invalid("job", error.to_string()))
+        });
+        Ok(Self {
+            project: query.owned("project"),
+            channel: query.owned("channel"),
+            job: job.transpose()?,
+            from: query.get("cursor").map(audit::place).transpose()?,
+            limit: query.limit()?,
+        })
+    }
+}
+
+/// The attempts to send messages, newest first.
+pub(crate) async fn deliveries(
+    user: &Visible,
+    query: &DeliveriesQuery,
+) -> Result<Page<wire::Delivery>, Failure> {
+    let project = user.read(|seen| match &query.project {
+        Some(named) => Ok(Some(projects::find(seen, named)?.project)),
+        None => Ok::<_, Failure>(None),
+    })?;
+    let takes = |record: &DeliveryRecord| {
+        (project.is_none() || record.project == project)
+            && query.job.is_none_or(|job| record.jobs.contains(&job))
+            && query
+                .channel
+                .as_ref()
+                .is_none_or(|name| record.channel_name.as_str() == name)
+    };
+    // Messages about a job are younger than the job.
+    let since = query.job.map(JobId::moment);
+    let page = user
+        .deliveries(since, takes, query.from, query.limit)
+        .await?;
+    let records = page.records.into_iter();
+    Ok(Page {
+        next_cursor: page.next.map(audit::cursor),
+        ..Page::all(user.read(|seen| records.map(|record| shown(seen, record)).collect()))
+    })
+}
+
+fn shown(seen: Seen<'_>, record: DeliveryRecord) -> wire::Delivery {
+    let mut retry_at = None;
+    let (result, reply) = match record.result {
+        SendResult::Delivered { reply } => (DeliveryResult::Delivered, reply),
+        SendResult::Retry { reason, at } => {
+            retry_at = Some(at);
+            (DeliveryResult::Retry, reason)
+        }
+        SendResult::Failed { reason } => (DeliveryResult::Failed, reason),
+        SendResult::Suppressed { reason } => {
+            let reason = match reason {
+                Suppressed::NoNewLines => "the artifact has no new lines",
+                Suppressed::Acknowledged => "a person knows of it",
+                Suppressed::Silenced => "the condition is silenced",
+            };
+            (DeliveryResult::Suppressed, reason.to_owned())
+        }
+    };
+    wire::Delivery {
+        at: record.at,
+        message: record.message.uuid(),
+        channel: record.channel_name.to_string(),
+        project: record
+            .project
+            .and_then(|project| Some(seen.source_of(project)?.name.to_string())),
+        attempt: record.attempt,
+        repeated: record.is_repeated,
+        result: wire::SendResult { result, reply },
+        retry_at,
+        title: record.title,
+        events: record.event_count,
+        jobs: record.jobs.into_iter().map(JobId::uuid).collect(),
+    }
+}
+
+impl Visible {
+    /// The events of a failed message of an owner's channel, from its newest line in the log.
+    async fn events_of_message(
+        &self,
+        owner: Option<ProjectId>,
+        message: Uuid,
+    ) -> Result<Vec<model::event::Event>, Failure> {
+        let is_it =
+            |record: &DeliveryRecord| record.message.uuid() == message && record.project == owner;
+        let page = self.deliveries(None, is_it, None, 1).await?;
+        let unknown = || Failure::not_found("message", &message.to_string());
+        let record = page.records.into_iter().next().ok_or_else(unknown)?;
+        if !matches!(record.result, SendResult::Failed { .. }) {
+            let problem = "has not failed; only a failed message is sent again";
+            return Err(Failure::invalid("message", problem));
+        }
+        let span = (record.at - EVENT_AGE, record.at);
+        self.events_named(span, &record.events).await
+    }
+}
+
+/// The project whose channels the caller may change. None for the instance, which needs `admin`.
+pub(super) fn owner(user: &Visible, query: &Query) -> Result<Shown<Option<ProjectId>>, Failure> {
+    match query.get("project") {
+        Some(named) => Ok(projects::project(user, named)?.map(|project| Some(*project))),
+        None if user.rights().scopes.allow(Scope::Admin) => user.find(|_| Ok(None)),
+        None => Err(Failure::without_scope(Scope::Admin).hint(
+            "what belongs to a project needs `project`; without it, it belongs to the instance",
+        )),
+    }
+}
+
+pub(crate) fn name(text: &str) -> Result<NotifyName, Failure> {
+    NotifyName::new(text).map_err(|error| Failure::invalid("channel", error.to_string()))
+}
+
+fn find(user: &Visible, request: &Request) -> Result<Arc<Channel>, Failure> {
+    let text = request.parameter(0);
+    let unknown = || {
+        Failure::not_found("channel", text)
+            .hint("`everscan notify channel list` shows the channels")
+    };
+    let name = NotifyName::new(text).map_err(|_| unknown())?;
+    user.read(|seen| {
+        let project = match request.query.get("project") {
+            Some(named) => Some(projects::find(seen, named)?.project),
+            None => None,
+        };
+        seen.channel_of(project, &name).cloned().ok_or_else(unknown)
+    })
+}

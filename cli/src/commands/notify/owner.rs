@@ -1,0 +1,34 @@
+//! Whose channel or rule a command means.
+
+use clap::Args;
+use client::Client;
+
+use crate::commands::named::ProjectOption;
+use crate::error::Error;
+
+#[derive(Debug, Args)]
+pub(crate) struct Owner {
+    #[command(flatten)]
+    project: ProjectOption,
+    /// Of the instance, not of a project; for administrators
+    #[arg(long, conflicts_with = "project")]
+    instance: bool,
+}
+
+impl Owner {
+    /// The project. None for the instance.
+    pub(crate) async fn choose(self, client: &Client) -> Result<Option<String>, Error> {
+        if self.instance {
+            return Ok(None);
+        }
+        self.project.choose(client).await.map(Some)
+    }
+
+    /// The option that means this owner.
+    pub(crate) fn option(project: Option<&str>) -> String {
+        project.map_or_else(
+            || " --instance".to_owned(),
+            |project| format!(" --project {project}"),
+        )
+    }
+}

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use api::{BasePath, Rate};
 use chrono::TimeDelta;
+use delivery::Program;
 use listen::{Cidr, TlsFiles};
 use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
@@ -21,7 +22,9 @@ use thiserror::Error;
 use self::access::FileAccess;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::heartbeat::Heartbeat;
-use crate::limits::{BEAT_EVERY, LONGEST_CYCLE_PAUSE, REQUESTS, SHORTEST_INTERVAL};
+use crate::limits::{
+    BEAT_EVERY, LONGEST_CYCLE_PAUSE, NOTIFY_COMMAND_TIMEOUT, REQUESTS, SHORTEST_INTERVAL,
+};
 use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
@@ -58,8 +61,8 @@ pub(crate) struct DaemonSettings {
     /// How old the newest backup may become.
     pub(crate) backup_within: Option<TimeDelta>,
     pub(crate) heartbeat: Option<Heartbeat>,
-    /// Connections to addresses that users name.
-    pub(crate) outbound: Outbound,
+    /// How notifications are sent.
+    pub(crate) delivery: delivery::Settings,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,6 +86,8 @@ struct File {
     backup_within: Option<String>,
     heartbeat: Option<FileHeartbeat>,
     outbound: FileOutbound,
+    url: Option<String>,
+    notify_commands: BTreeMap<String, FileCommand>,
     blob_quota: Option<Size>,
     blob_versions: BTreeMap<String, u8>,
 }
@@ -124,6 +129,30 @@ struct FileTls {
 #[serde(default, deny_unknown_fields)]
 struct FileOutbound {
     allow: Vec<String>,
+}
+
+/// A program that channels of the kind `command` may run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileCommand {
+    program: PathBuf,
+    #[serde(default)]
+    args: Vec<String>,
+    timeout: Option<String>,
+}
+
+impl FileCommand {
+    fn check(self, base: &Path) -> Result<Program, String> {
+        let timeout = match self.timeout {
+            None => NOTIFY_COMMAND_TIMEOUT,
+            Some(text) => duration(&text).map_err(|error| format!("timeout: {error}"))?,
+        };
+        Ok(Program {
+            program: base.join(self.program),
+            args: self.args,
+            timeout: timeout.to_std().unwrap_or_default(),
+        })
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -309,7 +338,20 @@ impl Settings {
             .as_ref()
             .map(|path| path.display().to_string());
         let named = named.unwrap_or_else(|| "the configuration file".to_owned());
-        let outbound = Outbound::new(allow, named, outbound::Limits::default());
+        let url = file.url.map(|url| url.trim_end_matches('/').to_owned());
+        if let Some(url) = &url {
+            outbound::check_url(url).map_err(|error| invalid("url")(error.to_string()))?;
+        }
+        let commands = file.notify_commands.into_iter().map(|(name, command)| {
+            let checked = command.check(&base);
+            let checked = checked.map_err(|problem| format!("`{name}`: {problem}"));
+            Ok((name, checked.map_err(invalid("notify_commands"))?))
+        });
+        let delivery = delivery::Settings {
+            outbound: Outbound::new(allow, named, outbound::Limits::default()),
+            commands: commands.collect::<Result<_, ConfigurationError>>()?,
+            url,
+        };
         let blob_quota = file.blob_quota.map(Size::bytes).transpose();
         let blob_quota = blob_quota.map_err(invalid("blob_quota"))?;
         let key_file = options
@@ -356,7 +398,7 @@ impl Settings {
                 },
                 backup_within,
                 heartbeat,
-                outbound,
+                delivery,
             },
         })
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use model::condition::Subject;
 use model::decide::Look;
-use outbound::Outbound;
 use reconciler::Handle;
+use std::sync::Arc;
 use tokio::time::{sleep, timeout};
 
 use crate::limits::{COMMIT_WITHIN, LONGEST_BEAT_PAUSE};
@@ -27,10 +27,10 @@ enum Beat {
 
 impl Heartbeat {
     /// Runs until it is dropped. Nothing waits for it.
-    pub(crate) async fn keep(self, handle: Handle, outbound: Outbound) {
+    pub(crate) async fn keep(self, handle: Handle, delivery: Arc<delivery::Settings>) {
         let (mut last, mut failures) = (None, 0);
         loop {
-            let (beat, why) = self.beat(&handle, &outbound).await;
+            let (beat, why) = self.beat(&handle, &delivery.outbound).await;
             if last.replace(beat) != Some(beat) {
                 match beat {
                     Beat::Answered => tracing::info!("the monitor answers heartbeats"),
@@ -47,7 +47,7 @@ impl Heartbeat {
         }
     }
 
-    async fn beat(&self, handle: &Handle, outbound: &Outbound) -> (Beat, String) {
+    async fn beat(&self, handle: &Handle, outbound: &outbound::Outbound) -> (Beat, String) {
         // The committer has it done only after everything before it, and refuses it on a full disk. It changes nothing.
         let subject = Subject::Instance;
         let done = timeout(COMMIT_WITHIN, handle.state().submit(Look { subject }));

@@ -37,6 +37,9 @@ pub(crate) const KEY_FILE_BYTES: u64 = 4 * 1024;
 /// being written is left alone. The delay is too short for a person to notice.
 pub(crate) const FOLDER_POLL: Duration = Duration::from_millis(150);
 
+/// How long a program of a channel may run, unless the configuration says otherwise.
+pub(crate) const NOTIFY_COMMAND_TIMEOUT: TimeDelta = TimeDelta::seconds(30);
+
 /// The default pause between heartbeats: monitors count minutes.
 pub(crate) const BEAT_EVERY: TimeDelta = TimeDelta::minutes(1);
 

@@ -58,7 +58,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
             tls: tls.as_ref().map(Tls::server),
             // An absolute path, so that it is valid from any folder.
             state_folder: std::path::absolute(state).ok(),
-            connections: None,
+            ..Front::default()
         },
         tls,
         settings: settings.daemon,
@@ -129,7 +129,7 @@ where
 {
     let Site {
         listener,
-        front,
+        mut front,
         tls,
         settings,
     } = site;
@@ -146,7 +146,7 @@ where
         cycle_pause: settings.cycle_pause,
     };
     let (state, closing) = State::open(options).await?;
-    let reconciler = Reconciler::start(Start {
+    let mut reconciler = Reconciler::start(Start {
         state: state.clone(),
         mirrors: mirrors_folder(&root),
         sources: settings.sources,
@@ -168,17 +168,25 @@ where
         tracing::warn!(%error, "the state's files are behind");
     }
     tracing::info!(%address, state = %root.display(), "the state is open");
+    let url = match front.tls {
+        None => format!("http://{address}"),
+        Some(_) => format!("https://{address}"),
+    };
+    let mut delivery = settings.delivery;
+    delivery.url.get_or_insert_with(|| url.clone());
+    let delivery = Arc::new(delivery);
+    front.delivery = delivery.clone();
     let serving = Serving {
         handle: handle.clone(),
-        url: match front.tls {
-            None => format!("http://{address}"),
-            Some(_) => format!("https://{address}"),
-        },
+        url,
     };
     let followed = tls.map(|tls| tokio::spawn(tls.follow()));
     let beating = settings
         .heartbeat
-        .map(|heartbeat| tokio::spawn(heartbeat.keep(handle.clone(), settings.outbound)));
+        .map(|heartbeat| tokio::spawn(heartbeat.keep(handle.clone(), delivery.clone())));
+    reconciler.add("deliveries", move |handle| {
+        delivery::send_all(handle, delivery.clone())
+    });
     let mut ended = Ok(());
     let stop = async {
         ended = tokio::select! {

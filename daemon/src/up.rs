@@ -19,7 +19,6 @@ use model::decide::CreateToken;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{Principal, Scope, Scopes, SealingKey, TokenHash};
-use outbound::{Limits, Outbound};
 use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SIGN_IN_LINK, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -73,7 +72,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
             blobs: BlobSettings::default(),
             backup_within: None,
             heartbeat: None,
-            outbound: Outbound::new(Vec::new(), "", Limits::default()),
+            delivery: delivery::Settings::default(),
         },
     };
     serve(site, |serving| async move {

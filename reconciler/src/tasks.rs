@@ -108,6 +108,15 @@ impl Reconciler {
         Ok(Self { handle, tasks, git })
     }
 
+    /// Runs a further task until the daemon stops. If it panics, it is started again.
+    pub fn add<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        name: &str,
+        task: impl Fn(Handle) -> F + Send + 'static,
+    ) {
+        spawn(&mut self.tasks, name, &self.handle, task);
+    }
+
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }

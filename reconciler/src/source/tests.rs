@@ -171,7 +171,8 @@ async fn the_rules_of_the_file_of_a_repository_follow_its_tip() {
         let project = Some(ProjectId::of_source(&source_name()));
         let channel = |rule: &Rule| rule.channel.to_string();
         daemon
-            .state
+            .handle
+            .state()
             .read(|world| world.rules_of(project).map(channel).collect())
     };
     assert_eq!(channels(&daemon), ["ops"]);
@@ -202,7 +203,7 @@ async fn the_rules_of_the_file_of_a_repository_follow_its_tip() {
             .map(|open| open.problem.code())
             .collect::<Vec<_>>()
     };
-    assert!(daemon.state.read(open).contains(&"invalid_file"));
+    assert!(daemon.handle.state().read(open).contains(&"invalid_file"));
     push("notify: [{ channel: team }]");
     sync(&daemon).await;
     assert_eq!(channels(&daemon), ["team"]);

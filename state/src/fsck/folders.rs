@@ -37,6 +37,12 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
             }
         }
     }
+    if let Typed::Channel(channel) = typed
+        && let Some(secret) = &channel.secret
+        && !secret.is_well_formed()
+    {
+        check.find(Code::SecretMalformed, key, "its secret");
+    }
     if let Typed::Expiry(expiry) = typed {
         check_expiry_record(check, key, expiry);
     }
@@ -86,8 +92,12 @@ pub(crate) fn check_store(check: &mut Check<'_>) {
 pub(crate) fn check_root(check: &mut Check<'_>) {
     for entry in check.entries("") {
         match (&entry.role, entry.name.as_str()) {
-            // Nothing refers to the audit log, and its lines refer to nothing.
-            (Role::Folder, "audit") => check_audit(check),
+            // Nothing refers to the files of days, and their lines refer to nothing.
+            (Role::Folder, "audit") => check_days(check, "audit", RecordPlace::Audit),
+            (Role::Folder, "events") => check_days(check, "events", RecordPlace::Events),
+            (Role::Folder, "deliveries") => {
+                check_days(check, "deliveries", RecordPlace::Deliveries);
+            }
             (Role::Folder, name) if RecordPlace::is_top_folder(name) => {
                 check.facts.folders.push(entry.name);
             }
@@ -101,12 +111,12 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
     }
 }
 
-/// Checks that the folder of the audit log contains only files named after a day.
-fn check_audit(check: &mut Check<'_>) {
-    for entry in check.entries("audit") {
+/// Checks that a folder contains only files named after a day.
+fn check_days(check: &mut Check<'_>, folder: &str, place: RecordPlace) {
+    for entry in check.entries(folder) {
         match entry.role {
-            Role::File(key) if RecordPlace::Audit.word::<NaiveDate>(&key, "day").is_some() => {}
-            _ => check.unknown(&join("audit", &entry.name)),
+            Role::File(key) if place.word::<NaiveDate>(&key, "day").is_some() => {}
+            _ => check.unknown(&join(folder, &entry.name)),
         }
     }
 }

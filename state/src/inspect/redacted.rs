@@ -14,6 +14,8 @@ pub(super) fn redacted(record: Value) -> Value {
                 .map(|(name, value)| {
                     let value = match name.as_str() {
                         "sealed" => Value::from("sealed"),
+                        // Of a channel.
+                        "secret" if value.is_object() => Value::from("sealed"),
                         "token" | "hash" => shortened(value),
                         _ => redacted(value),
                     };
@@ -48,11 +50,13 @@ mod tests {
             "session": {"token": "0123456789abcdef"},
             "list": [{"hash": "fedcba9876543210"}],
             "secrets": {"KEY": {"sealed": {"nonce": "00"}, "bytes": 7}},
+            "secret": {"nonce": "00"},
         }});
         let expected = json!({"body": {
             "session": {"token": "01234567…"},
             "list": [{"hash": "fedcba98…"}],
             "secrets": {"KEY": {"sealed": "sealed", "bytes": 7}},
+            "secret": "sealed",
         }});
         assert_eq!(redacted(record), expected);
     }

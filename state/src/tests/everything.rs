@@ -1,15 +1,21 @@
 //! Fills a state with one record of every kind.
 
 use model::blob::LinkUse;
+use model::channel::{Offered, Target};
 use model::decide::{
-    CreateBlobLink, CreateRegistration, Dispatch, NoteClocks, RecordTip, SignIn, Suspend,
+    Complete, CreateBlobLink, CreateRegistration, Dispatch, EndAttempt, NoteClocks, PlanDeliveries,
+    Precondition, RecordTip, SetChannel, SignIn, Suspend,
 };
+use model::outbox::{DeliveryRecord, SendResult};
 use model::plan::Standing;
-use model::{Actor, AuditAction, IdempotencyKey, TokenId};
+use model::{
+    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, SealingKey, SecretValue, StepOutcome,
+    StepStatus, TokenId,
+};
 use uuid::Uuid;
 use workflow::notify::{NotifyName, Rule};
 
-use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
+use super::fixture::{Fleet, Opened, Seeded, WATCHING, completion, large_inputs, line};
 use super::news;
 use super::removal::{EXPIRING, finished};
 use crate::{AuditActor, AuditEntry};
@@ -107,7 +113,60 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         };
         state.submit(suspend).await.unwrap();
     }
+    let channel = SetChannel {
+        project: Some(ProjectId::of_source(&"recon".parse().unwrap())),
+        name: NotifyName::new("ops").unwrap(),
+        offered: Offered::default(),
+        target: Target::Slack,
+        secret: Some(SecretValue::new("https://hooks.example/in".to_owned())),
+        key: SealingKey::random(&mut Seeded(7)),
+        actor: Actor::Daemon,
+        expects: Precondition::Anything,
+    };
+    state.submit(channel).await.unwrap();
+    let failed = opened.running_job(fleet, "check").await;
+    state.complete(failure(failed)).await.unwrap();
+    fail_to_send(opened).await;
     let deleted = finished(opened, expiring, &[]).await;
     opened.delete(deleted).await;
     state.submit(NoteClocks).await.unwrap();
+}
+
+/// A completion in which the only step failed.
+pub(crate) fn failure(job: JobId) -> Complete {
+    let mut complete = completion(job, 0);
+    complete.steps[0].status = StepStatus::Failed;
+    complete.steps[0].outcome = Some(StepOutcome::Failed);
+    complete
+}
+
+/// Begins the message of the only channel, which does not answer.
+async fn fail_to_send(opened: &Opened) {
+    let state = &opened.state;
+    let plan = PlanDeliveries { at_start: false };
+    let channel = state.submit(plan).await.unwrap().remove(0);
+    let sending = channel.sending.as_ref().unwrap();
+    let end = EndAttempt {
+        record: DeliveryRecord {
+            at: sending.at,
+            message: sending.message,
+            channel: channel.id,
+            channel_name: channel.name.clone(),
+            project: channel.project,
+            attempt: sending.attempt,
+            is_repeated: sending.is_repeated,
+            result: SendResult::Retry {
+                reason: "503".to_owned(),
+                at: sending.at,
+            },
+            title: "Failed: recon/main check".to_owned(),
+            events: Vec::new(),
+            event_count: 1,
+            jobs: Vec::new(),
+        },
+        after: None,
+        is_gone: false,
+        spread: 0.5,
+    };
+    state.submit(end).await.unwrap();
 }

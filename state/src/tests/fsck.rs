@@ -151,6 +151,8 @@ async fn a_file_with_a_wrong_name_is_reported_and_the_state_ignores_it() {
         (Code::UnknownFile, format!("{}/x.jsonl", history.as_str())),
         (Code::UnknownFile, format!("{}/+7.jsonl", ledger.as_str())),
         (Code::UnknownFile, "audit/2026-1-2.jsonl".to_owned()),
+        (Code::UnknownFile, "events/x.jsonl".to_owned()),
+        (Code::UnknownFile, "deliveries/2026.json".to_owned()),
         (Code::UnknownFile, "blob/a".to_owned()),
         (Code::Orphan, format!("blobs/{project}/{long}")),
         (Code::RecordMissing, format!("{revision}/revision.json")),

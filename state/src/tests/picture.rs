@@ -48,6 +48,15 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     for session in world.sessions() {
         add("session", &session.id, to_value(&**session));
     }
+    for condition in world.conditions() {
+        add("condition", &condition.id, to_value(&**condition));
+    }
+    for channel in world.channels() {
+        add("channel", &channel.id, to_value(&**channel));
+    }
+    for outgoing in world.outbox() {
+        add("outgoing", &outgoing.id, to_value(&**outgoing));
+    }
     for registration in world.registrations() {
         add("registration", &registration.id, to_value(&**registration));
     }

@@ -19,7 +19,7 @@ pub(crate) enum Command {
     ///
     /// The note stays until the condition closes. The failure of a scan that only people start closes with it.
     Ack {
-        /// Id of the condition, or its beginning
+        /// Id of the condition, or at least its first four characters
         condition: String,
         /// What others should know
         #[arg(long, env = "SERVICE_NOTE", value_name = "TEXT")]
@@ -27,7 +27,7 @@ pub(crate) enum Command {
     },
     /// Fold a condition away for a while
     Silence {
-        /// Id of the condition, or its beginning
+        /// Id of the condition, or at least its first four characters
         condition: String,
         /// For how long, such as 2h or 3d; at most 30d
         #[arg(long = "for", env = "SERVICE_FOR", value_name = "DURATION", value_parser = parse_duration, required_unless_present = "off")]

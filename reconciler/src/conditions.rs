@@ -1,21 +1,26 @@
 //! Opens and closes the conditions that time or a measurement causes. All others are part of the commit that causes them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use model::condition::{Problem, Subject};
+use model::condition::{Condition, Problem, Subject};
 use model::decide::{Look, Measure};
 use model::{Reason, ScanKey};
 use state::{Room, State, SubmitError};
 use tokio::time::{Instant, sleep_until};
 
 use crate::handle::Handle;
-use crate::limits::{CERTIFICATE_EXPIRES_SOON, CONDITION_CHECK, CONDITION_REST, STUCK_AFTER};
+use crate::limits::{
+    CERTIFICATE_EXPIRES_SOON, CONDITION_CHECK, CONDITION_REST, DAMAGE_LINES, SILENCE, STUCK_AFTER,
+};
 
-/// Looks at subjects when their time has come, and at the instance, runners, waiting jobs and histories every minute.
+/// Looks at subjects when their time has come, and at the instance, runners, waiting jobs and histories every minute. The
+/// first check waits until runners had time to return, so that a restart ends no condition that goes on.
 pub(crate) async fn keep_conditions(handle: Handle) {
     let state = handle.state();
     let mut changes = state.changed();
-    let mut check_at = Instant::now();
+    let mut check_at = Instant::now() + SILENCE;
+    read_damaged(&handle).await;
     loop {
         let done = keep(&handle, &mut check_at).await;
         let rest = match done {
@@ -33,6 +38,29 @@ pub(crate) async fn keep_conditions(handle: Handle) {
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             () = sleep_until(rest) => {}
+        }
+    }
+}
+
+/// Reads the histories that were damaged before this start: until they are read, nobody knows whether they still are.
+async fn read_damaged(handle: &Handle) {
+    let is_damaged = |open: &&Arc<Condition>| open.problem == Problem::HistoryDamaged;
+    let scans: Vec<ScanKey> = handle.state().read(|world| {
+        let damaged = world.conditions().filter(is_damaged);
+        damaged
+            .filter_map(|open| match &open.subject {
+                Subject::Scan { workflow, scan } => Some(ScanKey::new(*workflow, scan)),
+                _ => None,
+            })
+            .collect()
+    });
+    for scan in scans {
+        let mut before = None;
+        while let Ok(page) = handle.state().history(&scan, before, DAMAGE_LINES).await {
+            before = page.next;
+            if before.is_none() || !page.damaged.is_empty() {
+                break;
+            }
         }
     }
 }
@@ -73,9 +101,12 @@ fn measured(handle: &Handle) -> Vec<Measure> {
                 found.entry(open.subject.clone()).or_default();
             }
         }
-        for runner in world.runners() {
-            if handle.runners().is_lost(runner.id) {
-                let subject = Subject::Runner { runner: runner.id };
+        for runner in world.runners().map(|runner| runner.id) {
+            let subject = Subject::Runner { runner };
+            // A lost runner is lost until it is heard, also after a time in which nobody could be heard.
+            let was_lost = world.conditions_of(&subject).next().is_some();
+            let runners = handle.runners();
+            if runners.is_lost(runner) || (was_lost && !runners.is_connected(runner)) {
                 found.entry(subject).or_default().push(Problem::RunnerLost);
             }
         }
@@ -124,21 +155,25 @@ fn stuck(handle: &Handle) -> Vec<(ScanKey, Problem)> {
         oldest
     });
     let stuck = oldest.into_iter().filter_map(|(scan, job)| {
-        let reason = handle.why_waiting(&job)?;
-        let is_stuck = matches!(
-            reason,
-            Reason::NoRunner
-                | Reason::NoRunnerFits { .. }
-                | Reason::RunnersTooOld { .. }
-                | Reason::RunnersExclusive { .. }
-        );
-        is_stuck.then_some((
-            scan,
-            Problem::Stuck {
-                job: job.id,
-                reason,
-            },
-        ))
+        match handle.why_waiting(&job)? {
+            reason @ (Reason::NoRunner
+            | Reason::NoRunnerFits { .. }
+            | Reason::RunnersTooOld { .. }
+            | Reason::RunnersExclusive { .. }) => {
+                let job = job.id;
+                Some((scan, Problem::Stuck { job, reason }))
+            }
+            // Without runners nobody knows better than before.
+            Reason::NoRunnerConnected { .. } => handle.state().read(|world| {
+                let subject = Subject::from(&scan);
+                let open = world.conditions_of(&subject).find(|open| {
+                    let is_stuck = matches!(open.problem, Problem::Stuck { .. });
+                    is_stuck && open.problem.job() == Some(job.id)
+                })?;
+                Some((scan.clone(), open.problem.clone()))
+            }),
+            _ => None,
+        }
     });
     stuck.collect()
 }

@@ -52,6 +52,9 @@ pub(crate) const CONDITION_CHECK: Duration = Duration::from_secs(60);
 /// How long before its expiry the certificate of the listener is a condition: authorities renew earlier than this.
 pub(crate) const CERTIFICATE_EXPIRES_SOON: TimeDelta = TimeDelta::days(14);
 
+/// Lines of a damaged history that are read at once.
+pub(crate) const DAMAGE_LINES: usize = 1_000;
+
 /// The pause after a failure to record a condition.
 pub(crate) const CONDITION_REST: Duration = Duration::from_secs(10);
 

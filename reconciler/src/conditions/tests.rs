@@ -96,3 +96,34 @@ async fn an_old_backup_and_the_end_of_the_certificate_are_conditions() {
     expires.send_replace(Some(newest + TimeDelta::days(90)));
     becomes(&["backup_old"]).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_and_a_lost_runner_end_no_condition_that_goes_on() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let workflow = push(&daemon).await;
+    daemon.dispatch(workflow, "backup").await;
+    pass(&daemon, Duration::from_secs(5 * 60)).await;
+    let stuck = |world: &World| codes(world) == ["missing_var", "stuck"];
+    daemon.until("a waiting job", stuck).await;
+    daemon.register("box", 1).await;
+    pass(&daemon, Duration::from_secs(5 * 60)).await;
+    let all = |world: &World| codes(world) == ["missing_var", "runner_lost", "stuck"];
+    daemon.until("a lost runner", all).await;
+    let lost = |world: &World| {
+        let mut open = world.conditions();
+        let lost = open.find(|open| open.problem == Problem::RunnerLost);
+        lost.map(|lost| (lost.id, lost.since))
+    };
+    let before = daemon.handle.state().read(lost);
+    daemon.close().await;
+    let daemon = TestDaemon::open(&folder, 700, Vec::new()).await;
+    push(&daemon).await;
+    pass(&daemon, Duration::from_secs(61 * 60)).await;
+    // The same task has made several checks before it finds this.
+    let is_late = |world: &World| codes(world).contains(&"overdue");
+    daemon.until("a later condition", is_late).await;
+    assert_eq!(daemon.handle.state().read(lost), before);
+    daemon.close().await;
+}

@@ -222,7 +222,7 @@ fn up_prints_the_end_of_a_job_before_its_retry() {
     up.line("tries again: failed after");
     up.line("tries again: job … failed and is tried again, at ");
     up.line("tries again: failed after");
-    up.line("needs you: tries again: failed and has never succeeded");
+    up.line("needs you: tries again: job … failed; there was no success yet");
     up.everscan(
         &world,
         &["workflow", "suspend", "tries", "--reason", "not now"],

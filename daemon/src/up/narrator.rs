@@ -245,7 +245,9 @@ fn conditions(world: &World) -> BTreeMap<ConditionId, String> {
     let is_printed = |open: &&Arc<Condition>| {
         !matches!(
             open.problem,
-            Problem::SourceFailing { .. } | Problem::InvalidFile { .. }
+            Problem::SourceFailing { .. }
+                | Problem::RemovalHeld { .. }
+                | Problem::InvalidFile { .. }
         )
     };
     let text = |open: &Arc<Condition>| {
@@ -255,7 +257,7 @@ fn conditions(world: &World) -> BTreeMap<ConditionId, String> {
                 workflow(*id).map(|name| format!("{name} {scan}"))
             }
             Subject::Workflow { workflow: id } => workflow(*id),
-            Subject::Runner { .. } => Some("the runner".to_owned()),
+            Subject::Runner { runner } => world.runner(*runner).map(|it| it.name.clone()),
             Subject::Channel { channel } => world
                 .channel(*channel)
                 .map(|it| format!("channel {}", it.name)),

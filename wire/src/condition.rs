@@ -64,6 +64,7 @@ pub struct Acknowledgement {
 pub struct Acknowledge {
     /// A note for others; up to 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 500))]
     pub note: Option<String>,
 }
 
@@ -73,5 +74,6 @@ pub struct Acknowledge {
 pub struct Silence {
     /// For this long it is folded away; at most 30 days. Absent: the silence ends now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 2_592_000))]
     pub seconds: Option<u64>,
 }

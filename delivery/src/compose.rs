@@ -104,7 +104,10 @@ fn collect(
     let at = channel.sending.as_ref().map_or(now, |sending| sending.at);
     let (mut events, mut left_out, mut suppressed) = (Vec::new(), 0, None);
     let mut seen: HashSet<OutgoingId> = HashSet::new();
-    for outgoing in world.due_for(channel.id, at) {
+    // Events of one moment stay in their order.
+    let mut due: Vec<_> = world.due_for(channel.id, at).collect();
+    due.sort_by_key(|outgoing| outgoing.order);
+    for outgoing in due {
         if !seen.insert(outgoing.id) {
             continue;
         }

@@ -56,11 +56,14 @@ pub async fn send_all(handle: Handle, settings: Arc<Settings>) {
             let now = handle.now();
             (now, plan.due(world, now))
         });
+        if plan.at_start && due.is_none() {
+            plan.at_start = false;
+            continue;
+        }
         let mut rest = due.map(|due| wait(now, due));
         if due.is_some_and(|due| due <= now) {
             match handle.state().submit(plan.clone()).await {
                 Ok(begun) => {
-                    plan.at_start = false;
                     for channel in begun {
                         attempts.spawn(attempt(handle.clone(), settings.clone(), channel));
                     }
@@ -72,7 +75,6 @@ pub async fn send_all(handle: Handle, settings: Arc<Settings>) {
                 }
             }
         }
-        plan.at_start = false;
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
             Some(_) = attempts.join_next() => {}

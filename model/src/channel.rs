@@ -168,11 +168,13 @@ impl Channel {
     }
 
     /// When the pace of the channel allows the next message.
-    pub fn free_at(&self) -> Option<Timestamp> {
+    pub fn free_at(&self, now: Timestamp) -> Option<Timestamp> {
+        // Later times belong to a clock that was set back.
+        let sent = &self.sent[..self.sent.partition_point(|at| *at <= now)];
         let pace = self.target.pace().iter();
         let times = pace.filter_map(|(count, seconds)| {
-            let first = self.sent.len().checked_sub(*count)?;
-            Some(*self.sent.get(first)? + TimeDelta::seconds(*seconds))
+            let first = sent.len().checked_sub(*count)?;
+            Some(*sent.get(first)? + TimeDelta::seconds(*seconds))
         });
         times.max()
     }

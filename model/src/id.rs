@@ -107,16 +107,6 @@ impl ConditionId {
     }
 }
 
-impl MessageId {
-    /// The id of the message that a channel begins at this position.
-    pub(crate) fn begun(channel: ChannelId, order: Order) -> Self {
-        Self(Uuid::new_v5(
-            &channel.0,
-            format!("message\0{order:?}").as_bytes(),
-        ))
-    }
-}
-
 impl WorkflowId {
     /// The id of the workflow `name` (path without extension) of a source (design section 3).
     pub fn derive(source: &SourceName, name: &str) -> Self {
@@ -154,7 +144,7 @@ macro_rules! random {
     )*};
 }
 
-random! { RunnerId TokenId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId }
+random! { RunnerId TokenId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId }
 
 impl JobId {
     /// Smaller than the id of any job.

@@ -142,6 +142,9 @@ pub(crate) const RECIPIENTS: usize = 20;
 /// Records that one plan of deliveries changes. A commit has at most 100 operations.
 pub(crate) const DELIVERY_CHANGES: usize = 60;
 
+/// Messages that one plan begins beyond these changes.
+pub(crate) const MESSAGES_BEGUN: usize = 30;
+
 /// Pauses before the retries of a message, in seconds. Later retries come each hour, for a day.
 pub(crate) const DELIVERY_RETRIES: [u64; 5] = [10, 30, 120, 600, 1_800];
 

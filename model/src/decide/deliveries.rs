@@ -12,9 +12,10 @@ use crate::channel::{Channel, ChannelFailure, Sending, SendingStep};
 use crate::condition::{Condition, Subject};
 use crate::event::{Event, What};
 use crate::limits::{
-    CHANNEL_FAILS_AFTER, DELIVERY_CHANGES, DELIVERY_RETRIES, LONGEST_RETRY, RETRY_AFTER,
+    CHANNEL_FAILS_AFTER, DELIVERY_CHANGES, DELIVERY_RETRIES, LONGEST_RETRY, MESSAGES_BEGUN,
+    RETRY_AFTER,
 };
-use crate::moment::Moment;
+use crate::moment::{Entropy, Moment};
 use crate::outbox::{Delivery, DeliveryRecord, Due, Held, Outgoing, SendResult};
 use crate::world::World;
 use crate::{ChannelId, ConditionId, MessageId, Order, OutgoingId, ProjectId, Timestamp};
@@ -22,24 +23,32 @@ use crate::{ChannelId, ConditionId, MessageId, Order, OutgoingId, ProjectId, Tim
 /// Ask the rules about new records of the outbox, and begin the messages that are due.
 #[derive(Debug, Clone)]
 pub struct PlanDeliveries {
-    /// The process has just started: no message is being sent.
+    /// The process has just started: messages that were being sent are sent again, and nothing else is planned.
     pub at_start: bool,
 }
 
 impl PlanDeliveries {
     /// When there is something to plan; none until the outbox changes.
     pub fn due(&self, world: &World, now: Timestamp) -> Option<Timestamp> {
+        if self.at_start {
+            return world.channels().any(|it| is_sent_now(it)).then_some(now);
+        }
         if world.unplanned().next().is_some() || world.orphaned().next().is_some() {
             return Some(now);
         }
         let at = |channel: &Arc<Channel>| match channel.sending.as_ref().map(|it| it.step) {
             Some(SendingStep::Over { .. }) => Some(now),
-            Some(SendingStep::Now) => self.at_start.then_some(now),
+            Some(SendingStep::Now) => None,
             Some(SendingStep::RetryAt { at }) => Some(retry_at(at, now)),
-            None => begin_at(channel, world.first_due(channel.id)?),
+            None => begin_at(channel, world.first_due(channel.id)?, now),
         };
         world.channels().filter_map(at).min()
     }
+}
+
+fn is_sent_now(channel: &Channel) -> bool {
+    let sending = channel.sending.as_ref();
+    sending.is_some_and(|sending| sending.step == SendingStep::Now)
 }
 
 /// A retry whose time is far away belongs to a clock that was set back.
@@ -48,12 +57,12 @@ fn retry_at(at: Timestamp, now: Timestamp) -> Timestamp {
 }
 
 /// When the next message of a channel may begin, if its first delivery is due at `first`.
-fn begin_at(channel: &Channel, first: Timestamp) -> Option<Timestamp> {
+fn begin_at(channel: &Channel, first: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let is_gone = channel
         .failing
         .as_ref()
         .is_some_and(|failing| failing.is_gone);
-    let at = channel.free_at().map_or(first, |free| free.max(first));
+    let at = channel.free_at(now).map_or(first, |free| free.max(first));
     (!is_gone).then_some(at)
 }
 
@@ -68,6 +77,16 @@ impl Command for PlanDeliveries {
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Vec<Arc<Channel>>>, Refusal> {
         let mut draft = Draft::new(world, moment);
+        if self.at_start {
+            let sent = world.channels().filter(|channel| is_sent_now(channel));
+            for channel in sent.take(DELIVERY_CHANGES) {
+                draft.interrupt(channel);
+            }
+            return Ok(Decision {
+                changes: draft.changes(),
+                answer: Vec::new(),
+            });
+        }
         let unplanned: Vec<_> = world
             .unplanned()
             .take(DELIVERY_CHANGES + 1)
@@ -91,7 +110,10 @@ impl Command for PlanDeliveries {
         }
         let mut begun = Vec::new();
         for channel in world.channels() {
-            begun.extend(draft.serve(channel, self.at_start));
+            if draft.len() >= DELIVERY_CHANGES + MESSAGES_BEGUN {
+                break;
+            }
+            begun.extend(draft.serve(channel, moment.entropy));
         }
         Ok(Decision {
             changes: draft.changes(),
@@ -207,8 +229,12 @@ impl<'w> Draft<'w> {
         }
     }
 
+    fn len(&self) -> usize {
+        self.outgoing.len() + self.channels.len() + self.conditions.len()
+    }
+
     fn is_full(&self) -> bool {
-        self.outgoing.len() + self.channels.len() + self.conditions.len() >= DELIVERY_CHANGES
+        self.len() >= DELIVERY_CHANGES
     }
 
     fn changes(self) -> Vec<Change> {
@@ -382,13 +408,23 @@ impl<'w> Draft<'w> {
         })
     }
 
+    /// The daemon stopped while the channel sent its message.
+    fn interrupt(&mut self, channel: &Channel) {
+        let mut channel = channel.clone();
+        if let Some(sending) = &mut channel.sending {
+            sending.is_repeated = true;
+            sending.step = SendingStep::RetryAt { at: self.now };
+        }
+        self.channels.push(channel);
+    }
+
     /// Ends the message of a channel that is over, or begins the next attempt or message, and returns it.
-    fn serve(&mut self, channel: &Channel, at_start: bool) -> Option<Arc<Channel>> {
+    fn serve(&mut self, channel: &Channel, entropy: &mut dyn Entropy) -> Option<Arc<Channel>> {
         let sending = match channel.sending.clone() {
             None => {
-                let begin = begin_at(channel, self.first_due(channel)?)?;
+                let begin = begin_at(channel, self.first_due(channel)?, self.now)?;
                 let sending = Sending {
-                    message: MessageId::begun(channel.id, self.order),
+                    message: MessageId::random(entropy),
                     at: self.now,
                     planned: self.order,
                     attempt: 1,
@@ -401,11 +437,7 @@ impl<'w> Draft<'w> {
                 SendingStep::Over { delivered } => {
                     self.settle(channel, delivered).then_some(None)?
                 }
-                SendingStep::Now => at_start.then_some(Some(Sending {
-                    attempt: sending.attempt + 1,
-                    is_repeated: true,
-                    ..sending
-                }))?,
+                SendingStep::Now => return None,
                 SendingStep::RetryAt { at } => {
                     let is_due = retry_at(at, self.now) <= self.now;
                     is_due.then_some(Some(Sending {

@@ -54,7 +54,7 @@ impl Trace {
 }
 
 /// Runs a seed. If it fails, the error has its last steps.
-fn run(seed: u64, prints: bool) -> Result<usize, String> {
+fn run(seed: u64, prints: bool) -> Result<(usize, usize), String> {
     let trace = Arc::new(Mutex::new(Trace {
         prints,
         ..Trace::default()
@@ -110,20 +110,27 @@ fn despite_all_faults_nothing_is_lost_and_nothing_happens_twice() {
     let seeds = number("EVERSCAN_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
     let work = || {
-        let mut successes = 0;
+        let (mut successes, mut messages) = (0, 0);
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
-                return Ok(successes);
+                return Ok((successes, messages));
             }
             // The first failure ends the run.
-            successes += run(seed, false).inspect_err(|_| next.store(seeds, Ordering::Relaxed))?;
+            let run = run(seed, false).inspect_err(|_| next.store(seeds, Ordering::Relaxed))?;
+            successes += run.0;
+            messages += run.1;
         }
     };
-    let successes: Result<usize, String> = std::thread::scope(|scope| {
+    let halves: Result<Vec<_>, String> = std::thread::scope(|scope| {
         let halves = [(), ()].map(|()| scope.spawn(work));
-        halves.into_iter().map(|half| half.join().unwrap()).sum()
+        halves
+            .into_iter()
+            .map(|half| half.join().unwrap())
+            .collect()
     });
-    let successes = successes.unwrap_or_else(|failure| panic!("{failure}"));
-    assert!(successes as u64 > seeds, "too few jobs succeed");
+    let halves = halves.unwrap_or_else(|failure| panic!("{failure}"));
+    let sum = |of: fn(&(usize, usize)) -> usize| halves.iter().map(of).sum::<usize>() as u64;
+    assert!(sum(|it| it.0) > seeds, "too few jobs succeed");
+    assert!(sum(|it| it.1) > 10 * seeds, "too few messages are sent");
 }

@@ -2,6 +2,7 @@
 //! jobs.
 
 mod requests;
+mod sender;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use workflow::Sandbox;
 
 pub(super) use self::requests::{Answer, Body, Message, Request};
+use self::sender::Attempt;
 use super::choices::Choices;
 use super::scenario::{Repository, source};
 use super::time::{HOUR, MINUTE, ProcessClock, SECOND, Time};
@@ -54,6 +56,10 @@ pub(super) struct Daemon {
     pub(super) poll_due: bool,
     /// A commit failed: the process must end.
     pub(super) has_failed: bool,
+    /// The messages on their way.
+    attempts: Vec<Attempt>,
+    /// The sender has not planned anything yet.
+    is_new_sender: bool,
 }
 
 struct Offer {
@@ -96,6 +102,8 @@ impl Daemon {
             doubted_until,
             poll_due: true,
             has_failed: false,
+            attempts: Vec::new(),
+            is_new_sender: true,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod jobs;
 mod laps;
+mod messages;
 mod processed;
 mod slots;
 mod spans;
@@ -12,13 +13,14 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use model::{
-    Holder, Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey, Timestamp,
-    TokenHash, Trigger, WorkflowId, WorkflowStatus, World,
+    ChannelId, Holder, Job, JobId, JobState, LedgerRecord, Outcome, Reason, ScanHead, ScanKey,
+    Timestamp, TokenHash, Trigger, WorkflowId, WorkflowStatus, World,
 };
 use store::Reader;
 use store::memory::MemoryStore;
 use workflow::Scan;
 
+use self::messages::Arrived;
 use self::slots::Schedule;
 use self::successes::Consumer;
 use super::scenario::files;
@@ -90,6 +92,9 @@ pub(super) struct Oracle {
     /// The remaining time of each expiry at the time of its last check.
     left: HashMap<Holder, (i64, TimeDelta)>,
     pub(super) successes: usize,
+    /// What has arrived at the channels.
+    arrived: BTreeMap<ChannelId, Arrived>,
+    pub(super) messages: usize,
 }
 
 impl Oracle {

@@ -22,6 +22,7 @@ scans:
     on: {cron: '* * * * *', dispatch: {}}
     retry: {attempts: 2, backoff: 20s}
     timeout: 5m
+    expect: {success_every: 3m, starts_within: 20s}
     steps: [{run: x}]
     artifacts: [{name: out, paths: [out]}]
   available: {on: {expr: scans.produce.is_available()}, retry: {attempts: 2, backoff: 1s}, steps: [{run: x}]}

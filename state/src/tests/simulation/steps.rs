@@ -4,10 +4,14 @@ mod people;
 
 use std::sync::{Arc, Mutex};
 
-use model::decide::{ConfigureSource, CreateRegistration, RegisterRunner};
-use model::{JobId, WorkflowId};
+use model::channel::{Offered, Target};
+use model::decide::{
+    ConfigureSource, CreateRegistration, Precondition, RegisterRunner, SetChannel,
+};
+use model::{Actor, JobId, ProjectId, SealingKey, SecretValue, WorkflowId};
 use store::memory::{Injected, MemoryStore};
 use store::{Room, Seq};
+use workflow::notify::NotifyName;
 
 use self::people::Asked;
 use super::Trace;
@@ -17,6 +21,7 @@ use super::oracle::{Now, Oracle};
 use super::runners::Runner;
 use super::scenario::{Repository, files, source};
 use super::time::{HOUR, MINUTE, SECOND, Time};
+use crate::tests::fixture::Seeded;
 
 /// A late request arrives within this time.
 const LATE: i64 = 5 * MINUTE;
@@ -57,6 +62,27 @@ impl Simulation {
             interval_seconds: 60,
         };
         daemon.submit(configure).await.unwrap();
+        for (name, is_of_project, target) in [
+            ("all", false, Target::Discord),
+            ("own", true, Target::Slack),
+            ("refuses", true, Target::Slack),
+        ] {
+            let set = SetChannel {
+                project: is_of_project.then(|| ProjectId::of_source(&source())),
+                name: NotifyName::new(name).unwrap(),
+                offered: if is_of_project {
+                    Offered::default()
+                } else {
+                    Offered::All
+                },
+                target,
+                secret: Some(SecretValue::new("https://hooks.example/in".to_owned())),
+                key: SealingKey::random(&mut Seeded(7)),
+                actor: Actor::Daemon,
+                expects: Precondition::Anything,
+            };
+            daemon.submit(set).await.unwrap();
+        }
         let mut runners = Vec::new();
         for (name, labels, capacity) in [
             ("one", vec!["linux"], 2),
@@ -212,7 +238,7 @@ impl Simulation {
 
     /// Runs the loops of the daemon once.
     async fn tick(&mut self) {
-        for task in 0..5 {
+        for task in 0..8 {
             let may_wait = !self.is_calm && self.choices.percent(30);
             let Some(daemon) = &mut self.daemon else {
                 return;
@@ -233,6 +259,12 @@ impl Simulation {
                 2 if !may_wait && daemon.poll_due => daemon.poll_source(&self.repository).await,
                 3 => daemon.keep_time().await,
                 4 => daemon.pull_triggers().await,
+                5 => daemon.keep_conditions().await,
+                6 => daemon.plan_messages().await,
+                7 => {
+                    let (choices, oracle) = (&mut self.choices, &mut self.oracle);
+                    daemon.send(choices, oracle, self.is_calm).await;
+                }
                 _ => continue,
             }
             self.check().await;
@@ -439,8 +471,9 @@ impl Simulation {
                     let state = &daemon.state;
                     state.read(|world| self.oracle.check_at_rest(world, wall));
                 }
-                self.is_calm = false;
                 self.note("all jobs are finished".to_owned());
+                self.empty_outbox().await;
+                self.is_calm = false;
                 return;
             }
             self.pass(self.until_next_retry().unwrap_or(5 * SECOND))
@@ -456,6 +489,26 @@ impl Simulation {
             .map(|job| (job.id, &job.scan, job.reason()))
             .collect();
         panic!("these jobs do not finish: {jobs:?}");
+    }
+
+    /// Waits until all messages are sent. Nothing else happens meanwhile.
+    async fn empty_outbox(&mut self) {
+        for _ in 0..ROUNDS {
+            let Some(daemon) = &mut self.daemon else {
+                panic!("the daemon failed without a fault");
+            };
+            daemon.plan_messages().await;
+            let (choices, oracle) = (&mut self.choices, &mut self.oracle);
+            daemon.send(choices, oracle, true).await;
+            let Some(millis) = daemon.until_next_message() else {
+                self.oracle.check_messages(&daemon.state).await;
+                self.note("all messages are sent".to_owned());
+                return;
+            };
+            self.note(format!("{millis} ms until the next message"));
+            self.time.pass(millis);
+        }
+        panic!("the outbox is never empty");
     }
 
     /// Lets every runner send all its requests, without faults. The jobs of the cycle fail, because otherwise it would
@@ -479,11 +532,11 @@ impl Simulation {
         Some((next - time).num_milliseconds().clamp(SECOND, 6 * HOUR))
     }
 
-    /// Stops the simulation. Returns how many jobs have succeeded.
-    pub(super) async fn end(mut self) -> usize {
+    /// Stops the simulation. Returns how many jobs have succeeded and how many messages were sent.
+    pub(super) async fn end(mut self) -> (usize, usize) {
         if let Some(daemon) = self.daemon.take() {
             daemon.stop().await;
         }
-        self.oracle.successes
+        (self.oracle.successes, self.oracle.messages)
     }
 }

@@ -62,7 +62,6 @@ kinds! {
     VarDeleted = "var_deleted",
     SecretSet = "secret_set",
     SecretDeleted = "secret_deleted",
-    /// A rule of notifications, not in a file.
     RuleSet = "rule_set",
     RuleDeleted = "rule_deleted",
     JobDispatched = "job_dispatched",
@@ -179,6 +178,13 @@ impl AuditAction {
         let name = source.map_or_else(|| project.to_string(), |source| source.name.to_string());
         let project = Some(name);
         Self { project, ..self }
+    }
+
+    fn of_owner(self, world: &World, project: Option<ProjectId>) -> Self {
+        match project {
+            Some(project) => self.in_project(world, project),
+            None => self,
+        }
     }
 
     fn of_workflow(self, workflow: &WorkflowRef) -> Self {
@@ -356,10 +362,7 @@ fn of_channel(world: &World, kind: AuditKind, channel: &Channel) -> AuditAction 
         version: Some(channel.edit.version),
         ..AuditAction::new(kind).name(channel.name.as_str())
     };
-    match channel.project {
-        Some(project) => action.in_project(world, project),
-        None => action,
-    }
+    action.of_owner(world, channel.project)
 }
 
 /// Sources follow the configuration and the repositories. A person can only approve a tip.
@@ -417,24 +420,18 @@ fn of_secrets(world: &World, after: &ProjectSecrets) -> Vec<AuditAction> {
 /// A push changes the rules of a file, which is no action of a person.
 fn of_rules(world: &World, after: &ProjectRules) -> Vec<AuditAction> {
     let none = ProjectRules::default();
-    let before = world
-        .project_rules(after.project)
-        .map_or(&none, Arc::as_ref);
-    let of_one = |kind, rule: &Rule| {
-        let action = AuditAction::new(kind).name(rule.name.as_str());
-        match after.project {
-            Some(project) => action.in_project(world, project),
-            None => action,
-        }
-    };
+    let before = world.project_rules(after.project);
+    let before = before.map_or(&none, Arc::as_ref);
+    let named = |kind, rule: &Rule| AuditAction::new(kind).name(rule.name.as_str());
+    let of_one = |kind, rule: &Rule| named(kind, rule).of_owner(world, after.project);
     let is_set = |rule: &&Rule| before.in_api(&rule.name) != Some(rule);
-    let set = after.api.iter().filter(is_set);
-    let gone = before
-        .api
-        .iter()
-        .filter(|rule| after.in_api(&rule.name).is_none());
+    let is_gone = |rule: &&Rule| after.in_api(&rule.name).is_none();
+    let (set, gone) = (after.api.iter().filter(is_set), before.api.iter());
     set.map(|rule| of_one(AuditKind::RuleSet, rule))
-        .chain(gone.map(|rule| of_one(AuditKind::RuleDeleted, rule)))
+        .chain(
+            gone.filter(is_gone)
+                .map(|rule| of_one(AuditKind::RuleDeleted, rule)),
+        )
         .collect()
 }
 

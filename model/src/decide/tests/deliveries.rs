@@ -32,7 +32,7 @@ fn name(text: &str) -> NotifyName {
     NotifyName::new(text).unwrap()
 }
 
-fn hook(project: Option<ProjectId>, text: &str) -> SetChannel {
+pub(super) fn hook(project: Option<ProjectId>, text: &str) -> SetChannel {
     SetChannel {
         project,
         name: name(text),

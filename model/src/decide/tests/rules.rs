@@ -3,8 +3,14 @@
 use workflow::limits::{RULES, RULES_BYTES};
 use workflow::notify::{NotifyName, Rule};
 
+use super::deliveries::hook;
 use super::sources::tip;
-use crate::decide::{DeleteRule, RecordTip, Refusal, SetRule};
+use crate::channel::Offered;
+use crate::condition::Problem;
+use crate::decide::{
+    ConfigureSource, DeleteChannel, DeleteRule, Precondition, RecordTip, Refusal, SetChannel,
+    SetRule,
+};
 use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{TestWorld, source};
 use crate::{Change, ProjectId};
@@ -179,4 +185,75 @@ fn a_rule_of_the_api_hides_the_rule_of_the_file_with_its_name() {
         ),
         "{in_file:?}"
     );
+}
+
+/// The channels that conditions of the project call missing.
+fn missing(test: &TestWorld) -> Vec<String> {
+    let open = test
+        .world
+        .conditions()
+        .filter_map(|open| match &open.problem {
+            Problem::MissingChannel { name } => Some(name.clone()),
+            _ => None,
+        });
+    open.collect()
+}
+
+#[test]
+fn a_channel_that_only_rules_know_is_missing_until_it_is_there_or_the_rule_is_gone() {
+    let mut test = TestWorld::new();
+    test.run(set(rule("a", "ops"))).unwrap();
+    assert_eq!(missing(&test), ["ops"]);
+    test.run(hook(project(), "ops")).unwrap();
+    assert_eq!(missing(&test), [""; 0]);
+    let delete_channel = |project| DeleteChannel {
+        project,
+        name: NotifyName::new("ops").unwrap(),
+        expects: Precondition::Anything,
+    };
+    test.run(delete_channel(project())).unwrap();
+    assert_eq!(missing(&test), ["ops"]);
+    test.run(delete("a")).unwrap();
+    assert_eq!(missing(&test), [""; 0]);
+    let file = Some(vec![rule("b", "team"), rule("c", "team")]);
+    test.run(RecordTip {
+        rules: file,
+        ..tip("one")
+    })
+    .unwrap();
+    assert_eq!(missing(&test), ["team"]);
+}
+
+#[test]
+fn a_channel_of_the_instance_serves_only_projects_that_it_is_offered_to() {
+    let mut test = TestWorld::new();
+    test.run(hook(None, "ops")).unwrap();
+    test.run(set(rule("a", "ops"))).unwrap();
+    assert_eq!(missing(&test), ["ops"]);
+    let offered = Offered::To(project().into_iter().collect());
+    test.run(SetChannel {
+        offered,
+        ..hook(None, "ops")
+    })
+    .unwrap();
+    assert_eq!(missing(&test), [""; 0]);
+    test.run(hook(None, "ops")).unwrap();
+    assert_eq!(missing(&test), ["ops"]);
+}
+
+#[test]
+fn a_project_does_not_reach_the_channel_of_another_project() {
+    let mut test = TestWorld::new();
+    let other = ConfigureSource {
+        name: "other".parse().unwrap(),
+        url: "/other".to_owned(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval_seconds: 60,
+    };
+    test.run(other).unwrap();
+    let other = ProjectId::of_source(&"other".parse().unwrap());
+    test.run(hook(Some(other), "ops")).unwrap();
+    test.run(set(rule("a", "ops"))).unwrap();
+    assert_eq!(missing(&test), ["ops"]);
 }

@@ -225,6 +225,7 @@ pub(crate) async fn user(
             )?)
         }
         UserRoute::SetRule => Box::pin(rules::set(user, request)),
+        UserRoute::PreviewRule => Box::pin(rules::preview(user, request)),
         UserRoute::DeleteRule => Box::pin(rules::delete(user, &request)),
         UserRoute::ListRunners => json!(runners::list(user, &Window::of(query)?)),
         UserRoute::ShowRunner => json!(runners::show(user, path(0)).await?),

@@ -185,3 +185,6 @@ pub(crate) const STREAM_PIECES: usize = 4;
 
 /// Series of tokens and scans that one answer of `/metrics` has: about half a megabyte, and enough for a thousand scans.
 pub(crate) const METRIC_SERIES: usize = 5_000;
+
+/// Events that a preview of rules shows.
+pub(crate) const PREVIEWED: usize = 200;

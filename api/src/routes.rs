@@ -100,7 +100,7 @@ names! {
         DiffArtifact DeleteArtifact ListBlobs DownloadBlob InspectBlob UploadBlob DeleteBlob CopyBlob
         MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
         RevokeToken ListAudit ListChannels ShowChannel SetChannel DeleteChannel TestChannel RetryChannel
-        ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule ListRunners ShowRunner
+        ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule PreviewRule ListRunners ShowRunner
         DeleteRunner CreateRegistration
     }
     SessionRoute {

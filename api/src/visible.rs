@@ -10,16 +10,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use model::decide::would_send;
 use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::{
     Actor, BrowserSession, EventId, Job, JobId, Principal, ProjectId, Projects, Rights, Runner,
-    RunnerId, Seen, Timestamp, WorkflowId, World,
+    RunnerId, Scope, Seen, Timestamp, WorkflowId, World,
 };
 use reconciler::Handle;
 use state::{AuditFilter, AuditRecord, DayPage, DayPlace, Seq, State};
 use tokio::sync::watch;
 use wire::ErrorCode;
+use workflow::notify::Rule;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, no_such_link, unauthorized};
@@ -252,6 +254,39 @@ impl Visible {
         let takes = |event: &Event| ids.contains(&event.id);
         let span = (Some(span.0), Some(span.1));
         Ok(self.state().events(span, takes, ids.len()).await?)
+    }
+
+    /// The newest events since a time that one of these rules would have sent, each with the first such rule.
+    pub(crate) async fn past_events<T>(
+        &self,
+        since: Timestamp,
+        owner: Option<ProjectId>,
+        rules: &[Rule],
+        limit: usize,
+        show: impl Fn(&World, &Event, &Rule) -> T,
+    ) -> Result<Vec<T>, Failure> {
+        let rights = self.rights();
+        let sees = |event: &Event| {
+            rights.scopes.allow(event.subject.scope())
+                && (event.what.job().is_none() || rights.scopes.allow(Scope::JobRead))
+                && event.project.is_none_or(|project| rights.sees(project))
+        };
+        let rule = |world: &World, event: &Event| {
+            let mut rules = rules.iter();
+            rules.position(|rule| sees(event) && would_send(world, owner, rule, event))
+        };
+        let is_sent = |event: &Event| self.state().read(|world| rule(world, event)).is_some();
+        let events = self
+            .state()
+            .events((Some(since), None), is_sent, limit)
+            .await?;
+        Ok(self.state().read(|world| {
+            let shown = events.iter().filter_map(|event| {
+                let rule = rules.get(rule(world, event)?)?;
+                Some(show(world, event, rule))
+            });
+            shown.collect()
+        }))
     }
 
     pub(crate) fn is_connected(&self, runner: &Runner) -> bool {

@@ -1,7 +1,7 @@
 //! Rules of notifications. Without a project, a rule belongs to the instance.
 
 use http::Method;
-use wire::{Rule, RuleDefinition};
+use wire::{Page, PreviewedEvent, Rule, RuleDefinition};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -22,6 +22,20 @@ impl Client {
     ) -> Result<Rule, Error> {
         let route = Route::v0("rules").name(name)?.with_some("project", project);
         self.call(Method::PUT, &route).json(rule)?.answer().await
+    }
+
+    /// What a rule, or the rules in force, would have sent in the last week: `POST /rule-previews`.
+    pub async fn preview_rule(
+        &self,
+        project: Option<&str>,
+        rule: Option<&RuleDefinition>,
+    ) -> Result<Page<PreviewedEvent>, Error> {
+        let route = Route::v0("rule-previews").with_some("project", project);
+        let call = self.call(Method::POST, &route);
+        match rule {
+            Some(rule) => call.json(rule)?.answer().await,
+            None => call.answer().await,
+        }
     }
 
     /// Deletes a rule: `DELETE /rules/{rule}`.

@@ -58,7 +58,7 @@ pub use refusal::{Refusal, Remedy};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use retry::LargeInputs;
-pub use rules::{DeleteRule, SetRule};
+pub use rules::{DeleteRule, SetRule, would_send};
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
     RegisterRunner, RemoveRunner, RenewSession,

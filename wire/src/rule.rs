@@ -1,5 +1,6 @@
 //! Rules of notifications.
 
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,4 +69,20 @@ pub struct QuietHours {
     /// An IANA name; `UTC` if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
+}
+
+/// An event of the past that a rule would have sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PreviewedEvent {
+    pub at: DateTime<Utc>,
+    /// Such as `failing`.
+    pub event: String,
+    /// True if it was the end of a condition.
+    pub is_over: bool,
+    /// What it was about.
+    pub about: String,
+    /// The problem as a sentence, or the name of an artifact.
+    pub message: String,
+    pub rule: String,
+    pub channel: String,
 }

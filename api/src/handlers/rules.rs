@@ -1,14 +1,17 @@
 //! `/v0/rules`
 
+use chrono::TimeDelta;
 use model::decide::{DeleteRule, SetRule};
-use model::{ProjectRules, Seen};
+use model::event::{Event, What};
+use model::{ProjectRules, Seen, World};
 use warp::reply::Response;
-use wire::{Page, QuietHours, RuleDefinition, RuleOrigin};
+use wire::{Page, PreviewedEvent, QuietHours, RuleDefinition, RuleOrigin};
 use workflow::notify::{NotifyName, Rule, parse_rule};
 
 use super::channels::owner;
 use super::projects;
 use crate::failure::Failure;
+use crate::limits::PREVIEWED;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
@@ -72,6 +75,43 @@ pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response
     });
     user.submit(delete).await?;
     Ok(reply::empty())
+}
+
+/// What the rule in the body, or without one the rules in force, would have sent in the last week.
+pub(super) async fn preview(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let owner = owner(user, &request.query)?;
+    let asked: RuleDefinition = request.body.json_or_default(&request.headers).await?;
+    let rules = if asked == RuleDefinition::default() {
+        let in_force = user.read(|seen| Some(seen.rules(*owner)?.all().cloned().collect()));
+        in_force.unwrap_or_default()
+    } else {
+        vec![parsed("preview", &asked, owner.is_none())?]
+    };
+    let since = user.now() - TimeDelta::days(7);
+    let items = user
+        .past_events(since, *owner, &rules, PREVIEWED, shown_event)
+        .await?;
+    Ok(reply::ok(&Page::all(items)))
+}
+
+fn shown_event(world: &World, event: &Event, rule: &Rule) -> PreviewedEvent {
+    let message = match &event.what {
+        What::Opened { problem, .. }
+        | What::FailedAgain { problem, .. }
+        | What::Closed { problem, .. } => problem.to_string(),
+        What::SlotMissed => "a slot of its schedule passed without a job".to_owned(),
+        What::WorkflowRemoved => "the workflow file is gone".to_owned(),
+        What::Artifact { artifact, .. } => artifact.clone(),
+    };
+    PreviewedEvent {
+        at: event.at,
+        event: event.what.name().name().to_owned(),
+        is_over: matches!(event.what, What::Closed { .. }),
+        about: world.label_of(&event.subject),
+        message,
+        rule: rule.name.to_string(),
+        channel: rule.channel.to_string(),
+    }
 }
 
 /// Reads a rule with the parser of `everscan.yaml`, for which JSON is YAML.

@@ -1,7 +1,7 @@
 //! Notifications.
 
 use super::headers::{ETAG, IF_ABSENT, IF_MATCH};
-use super::operation::{answers, does, lists, takes, takes_only};
+use super::operation::{answers, does, lists, may_take, takes, takes_only};
 use crate::limits::{SMALL_BODY, VALUE_BODY};
 
 routes! {
@@ -9,6 +9,8 @@ routes! {
         lists::<wire::Rule>("List the rules of notifications, of a project or of all projects and the instance");
     User SetRule PUT "/v0/rules/{rule}", NotifyWrite; [PROJECT], VALUE_BODY,
         takes::<wire::RuleDefinition, wire::Rule>("Set a rule of notifications; without a project, of the instance");
+    User PreviewRule POST "/v0/rule-previews", NotifyRead; [PROJECT], VALUE_BODY,
+        may_take::<wire::RuleDefinition, wire::Page<wire::PreviewedEvent>>("Show what a rule, or the rules in force, would have sent in the last week");
     User DeleteRule DELETE "/v0/rules/{rule}", NotifyWrite; [PROJECT], 0,
         does("Delete a rule of notifications");
     User ListChannels GET "/v0/channels", NotifyRead; [PROJECT, LIMIT, CURSOR], 0,

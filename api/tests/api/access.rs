@@ -94,9 +94,13 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         | Access::Page(..)
         | Access::Action(..) => waiting,
     };
-    route
-        .path
-        .replace("{source}", "main")
+    // Without a project, they belong to the instance.
+    let owner = match route.path {
+        path if path.starts_with("/v0/rule") || path.starts_with("/v0/channels") => "?project=main",
+        _ => "",
+    };
+    let path = route.path.to_owned() + owner;
+    path.replace("{source}", "main")
         .replace("{project}", "main")
         .replace("{var}", "URL")
         .replace("{secret}", "KEY")
@@ -110,6 +114,8 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{token}", "11111111-1111-4111-8111-111111111111")
         .replace("{session}", "11111111-1111-4111-8111-111111111111")
         .replace("{runner}", "11111111-1111-4111-8111-111111111111")
+        .replace("{rule}", "a")
+        .replace("{channel}", "a")
 }
 
 #[tokio::test]

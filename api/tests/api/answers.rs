@@ -92,6 +92,19 @@ async fn lived_in() -> (Service, String, String) {
         .expect(200);
     service.set("vars/DEPTH", "3").await.expect(200);
     service.set("secrets/KEY", "hunter2").await.expect(200);
+    for (path, body) in [
+        (
+            "rules/nightly",
+            json!({ "channel": "team", "events": ["failing"] }),
+        ),
+        (
+            "channels/team",
+            json!({ "target": { "kind": "slack" }, "secret": "https://hooks.example/x" }),
+        ),
+    ] {
+        let call = Call::new(Method::PUT, format!("/v0/{path}?project=main"));
+        service.admin(call.json(&body)).await.expect(200);
+    }
     (service, worker.id, running.id)
 }
 
@@ -110,6 +123,13 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         ("sources/sources", "/v0/sources".to_owned()),
         ("sources/source", "/v0/sources/main".to_owned()),
         ("conditions/conditions", "/v0/conditions".to_owned()),
+        ("notify/rules", "/v0/rules".to_owned()),
+        ("notify/channels", "/v0/channels".to_owned()),
+        (
+            "notify/channel",
+            "/v0/channels/team?project=main".to_owned(),
+        ),
+        ("notify/deliveries", "/v0/deliveries".to_owned()),
         ("projects/projects", "/v0/projects".to_owned()),
         ("projects/project", "/v0/projects/main".to_owned()),
         ("projects/vars", "/v0/projects/main/vars".to_owned()),

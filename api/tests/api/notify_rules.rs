@@ -138,3 +138,35 @@ async fn a_token_changes_the_rules_of_its_projects_and_an_administrator_those_of
         .await;
     refused.problem(403, "forbidden");
 }
+
+#[tokio::test]
+async fn a_preview_shows_what_rules_would_have_sent() {
+    let service = Service::follow(&["main", "other"]).await;
+    service.condition("invalid_file").await;
+    let preview = async |query: &str, body: &Value| {
+        let call = Call::post(format!("/v0/rule-previews{query}")).json(body);
+        let page = service.admin(call).await.expect(200);
+        page["items"].as_array().unwrap().clone()
+    };
+    let rule = json!({ "channel": "team", "events": ["invalid_file"] });
+    let shown = preview("?project=main", &rule).await;
+    assert_eq!(
+        (
+            &shown[0]["event"],
+            &shown[0]["is_over"],
+            &shown[0]["channel"]
+        ),
+        (&json!("invalid_file"), &json!(false), &json!("team"))
+    );
+    let of_other = preview("?project=other", &rule).await;
+    assert!(of_other.iter().all(|it| it["about"] != shown[0]["about"]));
+    let other = json!({ "channel": "team", "events": ["slot_missed"] });
+    assert!(preview("?project=main", &other).await.is_empty());
+    service
+        .admin(put("a?project=main", &rule))
+        .await
+        .expect(200);
+    let in_force = Call::post("/v0/rule-previews?project=main");
+    let in_force = service.admin(in_force).await.expect(200);
+    assert_eq!(in_force["items"][0]["rule"], "a");
+}

@@ -284,6 +284,8 @@ impl Tour {
         self.send(Method::PUT, "/v0/rules/a?project=main", &rule)
             .await;
         self.admin(Method::GET, "/v0/rules").await;
+        self.send(Method::POST, "/v0/rule-previews?project=main", &rule)
+            .await;
         self.admin(Method::DELETE, "/v0/rules/a?project=main").await;
         let waiting = self.service.dispatch("large").await;
         self.send(

@@ -1,9 +1,10 @@
 //! Rules of notifications.
 
 use serde_json::json;
-use wire::{Page, Rule, RuleDefinition, RuleOrigin};
+use wire::{Page, PreviewedEvent, Rule, RuleDefinition, RuleOrigin};
 
 use crate::everscan::run_at;
+use crate::fixtures::at;
 use crate::reads::check;
 use crate::server::{Reply, Server};
 
@@ -80,4 +81,33 @@ fn a_rule_of_the_instance_has_no_project() {
         "notify rule delete disk --instance --project main",
     );
     assert_eq!(output.code, 2);
+}
+
+#[test]
+fn a_preview_is_of_the_rules_in_force_or_of_one_rule() {
+    let event = PreviewedEvent {
+        at: at(0),
+        event: "failing".to_owned(),
+        is_over: true,
+        about: "main/nightly dump".to_owned(),
+        message: "failed 3 times".to_owned(),
+        rule: "nightly".to_owned(),
+        channel: "team".to_owned(),
+    };
+    let page = Page::all(vec![event]);
+    let (line, request) = (
+        "notify rule preview --project main",
+        "POST /v0/rule-previews?project=main",
+    );
+    check("notify-rule-preview", line, request, Reply::json(&page));
+    for (flags, body) in [
+        ("", ""),
+        ("--after 3", r#"{"channel":"preview","after":3}"#),
+        ("--channel team", r#"{"channel":"team"}"#),
+    ] {
+        let server = Server::start([Reply::json(&page)]);
+        let output = run_at(&server.url, &format!("{line} {flags}"));
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(server.seen()[0].body, body);
+    }
 }

@@ -638,13 +638,6 @@ fn asked<'w>(
     if is_own || is_gone {
         return None;
     }
-    let is_artifact = matches!(event.what, What::Artifact { .. });
-    let names = [
-        Some(event.what.name()),
-        is_artifact.then_some(EventName::NewLines),
-    ];
-    let names = || names.into_iter().flatten();
-    let (workflow, scan) = world.names_of(&event.subject);
     let mut is_named = false;
     for (owner, rule) in rules_for(world, project) {
         let meant = world.channel_named(owner, &rule.channel);
@@ -652,13 +645,26 @@ fn asked<'w>(
             continue;
         }
         is_named = true;
-        if names().any(|name| rule.takes(name, workflow.as_deref(), scan)) && is_due(rule, event) {
+        if takes(world, rule, event) {
             return Some(Asked::Rule(rule));
         }
     }
-    let is_usual = names().any(|name| DEFAULT_EVENTS.contains(&name));
+    let is_usual = names(event).any(|name| DEFAULT_EVENTS.contains(&name));
     let is_first = !matches!(event.what, What::FailedAgain { .. });
     (!is_named && is_usual && is_first).then_some(Asked::Usual)
+}
+
+/// What rules call the event.
+fn names(event: &Event) -> impl Iterator<Item = EventName> {
+    let is_artifact = matches!(event.what, What::Artifact { .. });
+    let new_lines = is_artifact.then_some(EventName::NewLines);
+    std::iter::once(event.what.name()).chain(new_lines)
+}
+
+/// Whether the rule asks for the event.
+pub(super) fn takes(world: &World, rule: &Rule, event: &Event) -> bool {
+    let (workflow, scan) = world.names_of(&event.subject);
+    names(event).any(|name| rule.takes(name, workflow.as_deref(), scan)) && is_due(rule, event)
 }
 
 /// Whether a scan has failed as often as the rule says.

@@ -114,7 +114,6 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::Rules(_)
         | Change::Vars(_)
         | Change::Secrets(_)
-        | Change::Rules(_)
         | Change::Blob(_)
         | Change::BlobRemoved(..)
         | Change::BlobLink(_)

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use workflow::limits::{RULES, RULES_BYTES};
 use workflow::notify::{NotifyName, Rule};
 
+use super::deliveries::takes;
 use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::ProjectId;
 use crate::change::Change;
+use crate::event::{Event, What};
 use crate::moment::Moment;
 use crate::rules::ProjectRules;
 use crate::world::World;
@@ -95,4 +97,21 @@ pub(super) fn of_file(world: &World, project: ProjectId, file: Vec<Rule>) -> Opt
         |rules| ProjectRules::clone(rules),
     );
     Some(Change::Rules(Arc::new(ProjectRules { file, ..rules })))
+}
+
+/// Whether a rule of a project, or of the instance, would have sent an event of the past.
+pub fn would_send(world: &World, owner: Option<ProjectId>, rule: &Rule, event: &Event) -> bool {
+    let is_of_owner = match owner {
+        Some(_) => event.project == owner,
+        None => world
+            .channel_named(None, &rule.channel)
+            .map_or(event.project.is_none(), |channel| {
+                channel.serves(event.project)
+            }),
+    };
+    let was_reported = match &event.what {
+        What::Closed { problem, .. } => problem.failures().is_none_or(|it| it >= rule.after()),
+        _ => true,
+    };
+    is_of_owner && was_reported && takes(world, rule, event)
 }

@@ -176,6 +176,9 @@ impl Fixture {
         }));
         set_rule.query = pairs(&[("project", "main")]);
         of_project.push(set_rule);
+        let mut preview = post("/v0/rule-previews", json!({"channel": "team", "after": 2}));
+        preview.query = pairs(&[("project", "main")]);
+        of_project.push(preview);
         let mut set_var = admin(Method::PUT, "/v0/projects/main/vars/URL");
         set_var.set("if-match", b"\"1\", \"2\"".to_vec());
         let set_secret = admin(Method::PUT, "/v0/projects/main/secrets/KEY");
@@ -324,6 +327,7 @@ impl Fixture {
                 "q" => "making",
                 "against" | "job" => &self.finished,
                 "project" => "main",
+                "channel" => "team",
                 "prefix" | "delimiter" => "/",
                 "actor" => "tester",
                 "kind" => "job_dispatched",

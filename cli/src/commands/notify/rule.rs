@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use wire::{Page, QuietHours, Rule, RuleDefinition};
+use wire::{Page, PreviewedEvent, QuietHours, Rule, RuleDefinition};
 
 use super::owner::Owner;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::reading::read_value;
 use crate::session::Session;
-use crate::table::Table;
+use crate::table::{Table, time};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -22,6 +22,18 @@ pub(crate) enum Command {
     },
     /// Add a rule, or replace the rule of this name
     Add(Add),
+    /// Show what the rules in force, or one rule, would have sent in the last week
+    ///
+    /// With an option of a rule, it shows one rule that need not exist.
+    Preview {
+        /// Channel of the rule
+        #[arg(long)]
+        channel: Option<String>,
+        #[command(flatten)]
+        parts: Parts,
+        #[command(flatten)]
+        owner: Owner,
+    },
     /// Delete a rule; one of everscan.yaml is deleted there
     Delete {
         /// Name of the rule
@@ -38,6 +50,15 @@ pub(crate) struct Add {
     /// Channel that gets the messages
     #[arg(long)]
     channel: String,
+    #[command(flatten)]
+    parts: Parts,
+    #[command(flatten)]
+    owner: Owner,
+}
+
+/// The parts of a rule that may be left out.
+#[derive(Debug, Args)]
+pub(crate) struct Parts {
     /// Event, such as failing or artifact; may be repeated [default: failures, broken expectations, artifacts]
     #[arg(long = "event", value_name = "EVENT")]
     events: Vec<String>,
@@ -68,8 +89,27 @@ pub(crate) struct Add {
     /// What a message says about new lines: none, summary or lines [default: lines]
     #[arg(long)]
     content: Option<String>,
-    #[command(flatten)]
-    owner: Owner,
+}
+
+impl Parts {
+    fn definition(self, channel: String) -> Result<RuleDefinition, Error> {
+        let timezone = self.timezone;
+        let quiet = self
+            .quiet
+            .map(|(from, to)| QuietHours { from, to, timezone });
+        Ok(RuleDefinition {
+            channel,
+            events: self.events,
+            workflows: self.workflows,
+            scans: self.scans,
+            after: self.after,
+            group: self.group,
+            repeat: self.repeat,
+            quiet,
+            template: self.template.map(|path| read_value(&path)).transpose()?,
+            content: self.content,
+        })
+    }
 }
 
 fn parse_hours(text: &str) -> Result<(String, String), &'static str> {
@@ -86,27 +126,29 @@ impl Command {
             }
             Self::Add(add) => {
                 let project = add.owner.choose(&client).await?;
-                let timezone = add.timezone;
-                let quiet = add
-                    .quiet
-                    .map(|(from, to)| QuietHours { from, to, timezone });
-                let definition = RuleDefinition {
-                    channel: add.channel,
-                    events: add.events,
-                    workflows: add.workflows,
-                    scans: add.scans,
-                    after: add.after,
-                    group: add.group,
-                    repeat: add.repeat,
-                    quiet,
-                    template: add.template.map(|path| read_value(&path)).transpose()?,
-                    content: add.content,
-                };
+                let definition = add.parts.definition(add.channel)?;
                 let rule = client
                     .set_rule(project.as_deref(), &add.name, &definition)
                     .await?;
                 let channel = rule.definition.channel;
                 session.report(&format!("rule {} sends to channel {channel}", rule.name));
+            }
+            Self::Preview {
+                channel,
+                parts,
+                owner,
+            } => {
+                let project = owner.choose(&client).await?;
+                let is_named = channel.is_some();
+                let name = channel.unwrap_or_else(|| "preview".to_owned());
+                let nothing = RuleDefinition {
+                    channel: name.clone(),
+                    ..RuleDefinition::default()
+                };
+                let definition = parts.definition(name)?;
+                let rule = Some(&definition).filter(|it| is_named || **it != nothing);
+                let page = client.preview_rule(project.as_deref(), rule).await?;
+                session.show(&page, preview)?;
             }
             Self::Delete { name, owner } => {
                 let project = owner.choose(&client).await?;
@@ -142,6 +184,22 @@ fn table(page: &Page<Rule>) -> String {
             some(&it.workflows, "all"),
             some(&it.scans, "all"),
             rule.origin.as_str().to_owned(),
+        ]);
+    }
+    table.text()
+}
+
+fn preview(page: &Page<PreviewedEvent>) -> String {
+    let mut table = Table::new(&["AT", "EVENT", "ABOUT", "RULE", "CHANNEL", "MESSAGE"]);
+    for it in &page.items {
+        let over = if it.is_over { ", over" } else { "" };
+        table.row([
+            time(&it.at),
+            format!("{}{over}", it.event),
+            it.about.clone(),
+            it.rule.clone(),
+            it.channel.clone(),
+            it.message.clone(),
         ]);
     }
     table.text()

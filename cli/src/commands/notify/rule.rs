@@ -21,19 +21,11 @@ pub(crate) enum Command {
         project: Option<String>,
     },
     /// Add a rule, or replace the rule of this name
-    Add(Add),
+    Add(Box<Add>),
     /// Show what the rules in force, or one rule, would have sent in the last week
     ///
     /// With an option of a rule, it shows one rule that need not exist.
-    Preview {
-        /// Channel of the rule
-        #[arg(long)]
-        channel: Option<String>,
-        #[command(flatten)]
-        parts: Parts,
-        #[command(flatten)]
-        owner: Owner,
-    },
+    Preview(Box<Preview>),
     /// Delete a rule; one of everscan.yaml is deleted there
     Delete {
         /// Name of the rule
@@ -50,6 +42,17 @@ pub(crate) struct Add {
     /// Channel that gets the messages
     #[arg(long)]
     channel: String,
+    #[command(flatten)]
+    parts: Parts,
+    #[command(flatten)]
+    owner: Owner,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Preview {
+    /// Channel of the rule
+    #[arg(long)]
+    channel: Option<String>,
     #[command(flatten)]
     parts: Parts,
     #[command(flatten)]
@@ -125,6 +128,7 @@ impl Command {
                 session.show(&Page::all(client.rules(project.as_deref()).await?), table)?;
             }
             Self::Add(add) => {
+                let add = *add;
                 let project = add.owner.choose(&client).await?;
                 let definition = add.parts.definition(add.channel)?;
                 let rule = client
@@ -133,11 +137,12 @@ impl Command {
                 let channel = rule.definition.channel;
                 session.report(&format!("rule {} sends to channel {channel}", rule.name));
             }
-            Self::Preview {
-                channel,
-                parts,
-                owner,
-            } => {
+            Self::Preview(asked) => {
+                let Preview {
+                    channel,
+                    parts,
+                    owner,
+                } = *asked;
                 let project = owner.choose(&client).await?;
                 let is_named = channel.is_some();
                 let name = channel.unwrap_or_else(|| "preview".to_owned());

@@ -7,7 +7,10 @@
 mod chat;
 mod command;
 mod compose;
+mod item;
+mod job_facts;
 mod mail;
+mod new_lines;
 mod sender;
 mod smtp;
 mod target;

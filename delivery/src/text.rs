@@ -52,7 +52,7 @@ pub(crate) fn short_title(message: &Message) -> String {
 }
 
 /// The beginning of a text, with a note about what is left out.
-fn cut(text: &str, limit: usize, size: impl Fn(char) -> usize) -> String {
+pub(crate) fn cut(text: &str, limit: usize, size: impl Fn(char) -> usize) -> String {
     if text.chars().map(&size).sum::<usize>() <= limit {
         return text.to_owned();
     }

@@ -135,6 +135,9 @@ pub enum Problem {
         /// The end of the newest success.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         succeeded: Option<Timestamp>,
+        /// The end of the first of the successes before the failures.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fine_since: Option<Timestamp>,
     },
     /// `expect.success_every` has passed without a success.
     Overdue {

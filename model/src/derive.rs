@@ -336,6 +336,7 @@ fn of_scan(after: &After<'_>, key: &ScanKey) -> Vec<Derived> {
             job: failing.job,
             failures: failing.failures,
             succeeded: head.and_then(|head| head.succeeded_at()),
+            fine_since: head.and_then(|head| head.succeeded?.since),
         })
     }));
     if let Some(job) = jobs.iter().find(|job| job.hops.is_circle()) {

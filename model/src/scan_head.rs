@@ -364,6 +364,9 @@ pub struct Succeeded {
     pub at: Timestamp,
     /// Seconds from its claim to its end.
     pub took: u64,
+    /// The end of the first success after the last failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
 }
 
 /// The end of a job, ordered by time.

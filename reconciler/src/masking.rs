@@ -41,7 +41,7 @@ impl Handle {
     }
 
     /// The masker of the secrets used by the job's scan. None if it cannot be made.
-    async fn masker(&self, job: &Job) -> Option<Masker> {
+    pub async fn masker(&self, job: &Job) -> Option<Masker> {
         let revision = self
             .state()
             .read(|world| world.revision(job.revision.id).cloned())?;

@@ -15,6 +15,7 @@ impl fmt::Display for Problem {
                 job,
                 failures,
                 succeeded,
+                ..
             } => {
                 match failures {
                     1 => write!(f, "job {job} failed")?,
@@ -103,6 +104,7 @@ mod tests {
                     job,
                     failures: 1,
                     succeeded: None,
+                    fine_since: None,
                 },
                 "job 00000000-0000-0000-0000-000000000000 failed; there was no success yet",
             ),
@@ -111,6 +113,7 @@ mod tests {
                     job,
                     failures: 3,
                     succeeded: Some(at),
+                    fine_since: None,
                 },
                 "3 jobs failed, the last was job 00000000-0000-0000-0000-000000000000; the last success was at 2026-09-21T14:13:20Z",
             ),

@@ -9,7 +9,7 @@ use crate::job::{EndState, Job};
 use crate::life_cycle::JobEvent;
 use crate::moment::Moment;
 use crate::scan_head::{Ended, Failing, Failure, ScanHead, Succeeded, Success, digests_of};
-use crate::{JobId, Reason};
+use crate::{JobId, Reason, Timestamp};
 
 /// A job that has ended, with its history line. The caller stores the scan's head.
 pub(super) struct Finished {
@@ -79,9 +79,12 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
             };
             head.successes.insert(0, success);
             head.successes.truncate(2);
+            let was_fine = head.failure.is_none() && head.failing.is_none();
+            let before = head.succeeded.filter(|_| was_fine);
+            let since = before.and_then(|before| before.since);
             head.failure = None;
             head.failing = None;
-            head.succeeded = succeeded(job);
+            head.succeeded = succeeded(job, since);
             if let Some(run) = job.state.run() {
                 head.process(run);
             }
@@ -116,12 +119,13 @@ pub(super) fn note_end(head: &mut ScanHead, job: &Job, state: EndState, moment: 
     }
 }
 
-fn succeeded(job: &Job) -> Option<Succeeded> {
+fn succeeded(job: &Job, since: Option<Timestamp>) -> Option<Succeeded> {
     let (end, run) = (job.state.end()?, job.state.run()?);
     Some(Succeeded {
         job: job.id,
         at: end.at,
         took: u64::try_from((end.at - run.started_at).num_seconds()).unwrap_or_default(),
+        since: since.or(Some(end.at)),
     })
 }
 

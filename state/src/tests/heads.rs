@@ -45,6 +45,7 @@ fn widest(name: &str) -> ScanHead {
             job,
             at,
             took: 1_000_000,
+            since: Some(at),
         }),
         ended: Some(Ended {
             at,

@@ -83,6 +83,7 @@ fn failures_are_one_condition_which_a_success_closes() {
             job: first,
             failures: 1,
             succeeded: None,
+            fine_since: None,
         }
     );
     assert_eq!(opened.subject, Subject::from(&manual));
@@ -94,11 +95,30 @@ fn failures_are_one_condition_which_a_success_closes() {
             job: second,
             failures: 2,
             succeeded: None,
+            fine_since: None,
         }
     );
     assert_eq!((now.id, now.since), (opened.id, opened.since));
     job(&mut test, &manual, 1, true);
     assert_eq!(open(&test), [""; 0]);
+}
+
+#[test]
+fn a_failure_says_since_when_the_scan_was_fine() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", BACKUP), "manual");
+    let fine_since = |test: &TestWorld| match only(test).problem {
+        Problem::Failing { fine_since, .. } => fine_since,
+        _ => None,
+    };
+    for _ in 0..2 {
+        job(&mut test, &manual, 1, true);
+        let first = test.now;
+        job(&mut test, &manual, 1, true);
+        job(&mut test, &manual, 1, false);
+        job(&mut test, &manual, 1, false);
+        assert_eq!(fine_since(&test), Some(first));
+    }
 }
 
 #[test]
@@ -206,6 +226,7 @@ fn an_acknowledgement_stays_until_the_condition_closes() {
             job: next,
             failures: 1,
             succeeded: None,
+            fine_since: None,
         }
     );
 }

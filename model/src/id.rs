@@ -10,7 +10,7 @@ use workflow::ScanName;
 
 use crate::Timestamp;
 use crate::limits::SOURCE_NAME_BYTES;
-use crate::moment::{Entropy, Order};
+use crate::moment::Entropy;
 
 /// The text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -97,16 +97,6 @@ impl ProjectId {
     }
 }
 
-impl ConditionId {
-    /// The id of a condition that opens at this position in the order of decisions. `about` names it among those that open there.
-    pub(crate) fn opened(order: Order, about: &str) -> Self {
-        Self(Uuid::new_v5(
-            &NAMES,
-            format!("condition\0{order:?}\0{about}").as_bytes(),
-        ))
-    }
-}
-
 impl WorkflowId {
     /// The id of the workflow `name` (path without extension) of a source (design section 3).
     pub fn derive(source: &SourceName, name: &str) -> Self {
@@ -144,7 +134,7 @@ macro_rules! random {
     )*};
 }
 
-random! { RunnerId TokenId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId }
+random! { ConditionId RunnerId TokenId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId }
 
 impl JobId {
     /// Smaller than the id of any job.

@@ -12,7 +12,7 @@ use crate::world::World;
 use crate::{ConditionId, Timestamp};
 
 /// The changes of conditions that follow from the changes of a decision.
-pub(super) fn observe(world: &World, changes: &[Change], moment: &Moment<'_>) -> Vec<Change> {
+pub(super) fn observe(world: &World, changes: &[Change], moment: &mut Moment<'_>) -> Vec<Change> {
     let mut subjects = BTreeSet::new();
     for change in changes {
         touched(world, change, &mut subjects);
@@ -35,7 +35,7 @@ pub(super) fn look(
     after: &After<'_>,
     world: &World,
     subject: &Subject,
-    moment: &Moment<'_>,
+    moment: &mut Moment<'_>,
 ) -> Vec<Change> {
     let present = present(derived(after, subject), moment.now);
     let derived: Vec<&Arc<Condition>> = world
@@ -63,7 +63,7 @@ pub(super) fn settle(
     subject: &Subject,
     open: &[&Arc<Condition>],
     present: Vec<Problem>,
-    moment: &Moment<'_>,
+    moment: &mut Moment<'_>,
 ) -> Vec<Change> {
     let (project, present) = match after.project_of(subject) {
         Some(project) => (project, present),
@@ -87,10 +87,7 @@ pub(super) fn settle(
             None => {
                 room -= 1;
                 Condition {
-                    id: ConditionId::opened(
-                        moment.order,
-                        &format!("{subject:?} {:?}", problem.key()),
-                    ),
+                    id: ConditionId::random(moment.entropy),
                     project,
                     subject: subject.clone(),
                     problem,

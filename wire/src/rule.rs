@@ -30,7 +30,7 @@ names! {
 pub struct RuleDefinition {
     /// The channel that gets the messages.
     pub channel: String,
-    /// Such as `failing` or `artifact`. Absent: failures, broken expectations, artifacts.
+    /// Such as `failing` or `artifact`. Absent: what fails or is broken, and artifacts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// Patterns of workflows, by their names in the source.

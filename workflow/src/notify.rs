@@ -83,7 +83,7 @@ impl EventName {
 }
 
 /// What a rule without `events` asks for, and a channel without rules gets. A project has no event of the instance.
-pub const DEFAULT_EVENTS: [EventName; 16] = [
+pub const DEFAULT_EVENTS: [EventName; 17] = [
     EventName::Failing,
     EventName::Overdue,
     EventName::Late,
@@ -93,6 +93,7 @@ pub const DEFAULT_EVENTS: [EventName; 16] = [
     EventName::SourceFailing,
     EventName::InvalidFile,
     EventName::RemovalHeld,
+    EventName::MissingChannel,
     EventName::ChannelFailing,
     EventName::Artifact,
     EventName::RunnerLost,

@@ -87,7 +87,7 @@ impl Reader<'_> {
             .unwrap_or_default();
         let notify_on = object
             .get("notify_on")
-            .and_then(|entry| self.notify_on(entry))
+            .and_then(|entry| self.choice(entry, "`notify_on`", NotifyOn::ALL, NotifyOn::name))
             .unwrap_or_default();
         Some(Artifact {
             name: name?,
@@ -98,20 +98,6 @@ impl Reader<'_> {
             strict,
             notify_on,
         })
-    }
-
-    fn notify_on(&mut self, entry: &Entry) -> Option<NotifyOn> {
-        let notify_on = self.choice(entry, "`notify_on`", NotifyOn::ALL, NotifyOn::name)?;
-        match notify_on {
-            NotifyOn::Never => {}
-            NotifyOn::Diff | NotifyOn::Always => {
-                let message = "`notify_on` has no effect yet: nobody is notified";
-                self.report
-                    .warning(entry.key_span, Code::NoEffect, message)
-                    .hint("remove it; it is not implemented yet");
-            }
-        }
-        Some(notify_on)
     }
 
     fn artifact_name(&mut self, entry: &Entry, used: &mut BTreeSet<String>) -> Option<String> {

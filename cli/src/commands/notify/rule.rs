@@ -62,7 +62,7 @@ pub(crate) struct Preview {
 /// The parts of a rule that may be left out.
 #[derive(Debug, Args)]
 pub(crate) struct Parts {
-    /// Event, such as failing or artifact; may be repeated [default: failures, broken expectations, artifacts]
+    /// Event, such as failing or artifact; may be repeated [default: what fails or is broken, and artifacts]
     #[arg(long = "event", value_name = "EVENT")]
     events: Vec<String>,
     /// Pattern of workflows, such as nightly/*; may be repeated [default: all]

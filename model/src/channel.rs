@@ -34,6 +34,9 @@ pub struct Channel {
     /// The message that is being sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sending: Option<Sending>,
+    /// The state is a backup that was restored after this decision: what waited then may have been sent before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Order>,
     /// Its latest messages could not be sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<ChannelFailure>,
@@ -61,7 +64,7 @@ pub struct Sending {
     pub planned: Order,
     /// From 1.
     pub attempt: u32,
-    /// An earlier attempt may have arrived, because the daemon stopped while it was sent.
+    /// An earlier attempt may have arrived: the daemon stopped while it was sent, or the state is a restored backup.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeated: bool,
     pub step: SendingStep,

@@ -5,6 +5,7 @@ use workflow::notify::NotifyName;
 
 use crate::channel::Channel;
 use crate::event::Event;
+use crate::limits::LONGEST_RETRY;
 use crate::{ChannelId, EventId, JobId, MessageId, Order, OutgoingId, ProjectId, Timestamp};
 
 /// The events of one decision about one project. It is written with the decision, and removed when all its deliveries
@@ -63,6 +64,18 @@ impl Due {
             Self::At { at, .. } => Some(at),
             Self::AfterOpening => None,
         }
+    }
+
+    /// Whether it waits for longer than any group does: the clock was set back.
+    pub(crate) fn is_overheld(self, now: Timestamp) -> bool {
+        let Self::At {
+            at,
+            held: None | Some(Held::Group),
+        } = self
+        else {
+            return false;
+        };
+        at - now > LONGEST_RETRY
     }
 
     pub(crate) const fn is_repeat(self) -> bool {

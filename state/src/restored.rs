@@ -1,12 +1,14 @@
 //! The first start of a restored backup, and the credentials that a restore ends. Jobs that ran when the backup was
 //! taken have continued since, and their runners must not report to the restored state. So these jobs end, and every
-//! runner registers again. After a crash, the next start repeats these steps.
+//! runner registers again. Messages that waited may have been sent since: they are sent again, marked as repeated. After a crash, the next start repeats these steps.
 
 use std::net::Ipv4Addr;
 
-use model::decide::{Command, EndJob, EndSessions, EndToken, Loss, RevokeBlobLink, SignOut};
+use model::decide::{
+    Command, EndJob, EndSessions, EndToken, Loss, NoteRestored, RevokeBlobLink, SignOut,
+};
 use model::restored::{Credential, Ending};
-use model::{JobId, JobState, PlainToken, RunnerId};
+use model::{ChannelId, JobId, JobState, PlainToken, RunnerId};
 use store::failpoint;
 use uuid::Uuid;
 
@@ -16,17 +18,19 @@ use crate::error::{Interrupted, OpenError, PayloadError, SubmitError};
 use crate::state::State;
 
 impl State {
-    /// Ends running jobs and sessions of runners, and then removes the mark of the restored state.
+    /// Ends running jobs and sessions of runners, marks what waits to be sent, and then removes the mark of the restored state.
     pub(crate) async fn settle_restored(&self) -> Result<(), OpenError> {
-        let (jobs, runners): (Vec<JobId>, Vec<RunnerId>) = self.read(|world| {
-            let running = world
-                .jobs()
-                .filter(|job| matches!(job.state, JobState::Running { .. }));
-            (
-                running.map(|job| job.id).collect(),
-                world.runners().map(|runner| runner.id).collect(),
-            )
-        });
+        let (jobs, runners, channels): (Vec<JobId>, Vec<RunnerId>, Vec<ChannelId>) =
+            self.read(|world| {
+                let running = world
+                    .jobs()
+                    .filter(|job| matches!(job.state, JobState::Running { .. }));
+                (
+                    running.map(|job| job.id).collect(),
+                    world.runners().map(|runner| runner.id).collect(),
+                    world.channels().map(|channel| channel.id).collect(),
+                )
+            });
         tracing::warn!(
             jobs = jobs.len(),
             runners = runners.len(),
@@ -37,6 +41,9 @@ impl State {
         }
         for runner in runners {
             self.settle(EndSessions { runner }).await?;
+        }
+        for channel in channels {
+            self.settle(NoteRestored { channel }).await?;
         }
         failpoint::reach("copy-settled");
         on_volume(self.volume(), |volume| {

@@ -83,6 +83,7 @@ impl Command for SetChannel {
             edit: edited(&mut version, self.actor, moment),
             sent: before.map_or_else(Vec::new, |channel| channel.sent.clone()),
             sending: before.and_then(|channel| channel.sending.clone()),
+            restored: before.and_then(|channel| channel.restored),
             failing: None,
         });
         Ok(Decision {
@@ -289,6 +290,29 @@ impl Command for SendAgain {
             changes,
             answer: (),
         })
+    }
+}
+
+/// Mark what waits for a channel as possibly sent: the state is a restored backup.
+#[derive(Debug, Clone)]
+pub struct NoteRestored {
+    pub channel: ChannelId,
+}
+
+impl Command for NoteRestored {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let Some(channel) = world.channel(self.channel) else {
+            return Ok(Decision::unchanged(()));
+        };
+        let mut channel = Channel::clone(channel);
+        channel.restored = Some(moment.order);
+        if let Some(sending) = &mut channel.sending {
+            sending.is_repeated = true;
+        }
+        Ok(Decision::of([Change::Channel(Arc::new(channel))]))
     }
 }
 

@@ -40,10 +40,19 @@ impl PlanDeliveries {
             Some(SendingStep::Over { .. }) => Some(now),
             Some(SendingStep::Now) => None,
             Some(SendingStep::RetryAt { at }) => Some(retry_at(at, now)),
+            None if is_overheld(world, channel, now) => Some(now),
             None => begin_at(channel, world.first_due(channel.id)?, now),
         };
         world.channels().filter_map(at).min()
     }
+}
+
+/// Whether a clock that was set back holds what is sent first.
+fn is_overheld(world: &World, channel: &Channel, now: Timestamp) -> bool {
+    let first = world.due_for(channel.id, Timestamp::MAX_UTC).next();
+    let mut deliveries = first.iter().flat_map(|it| it.deliveries.iter().flatten());
+    let is_held = |it: &Delivery| it.channel == channel.id && it.due.is_overheld(now);
+    channel.sending.is_none() && deliveries.any(is_held)
 }
 
 fn is_sent_now(channel: &Channel) -> bool {
@@ -112,6 +121,10 @@ impl Command for PlanDeliveries {
         for channel in world.channels() {
             if draft.len() >= DELIVERY_CHANGES + MESSAGES_BEGUN {
                 break;
+            }
+            if is_overheld(world, channel, moment.now) {
+                draft.release(channel.id);
+                continue;
             }
             begun.extend(draft.serve(channel, moment.entropy));
         }
@@ -408,6 +421,29 @@ impl<'w> Draft<'w> {
         })
     }
 
+    /// Sends now what a clock that was set back holds.
+    fn release(&mut self, channel: ChannelId) {
+        let (now, planned) = (self.now, self.order);
+        let due = Due::At {
+            at: now,
+            held: None,
+        };
+        let is_held =
+            |delivery: &Delivery| delivery.channel == channel && delivery.due.is_overheld(now);
+        for outgoing in self.world.due_for(channel, Timestamp::MAX_UTC) {
+            if self.is_full() {
+                break;
+            }
+            self.edit(outgoing.id, is_held, |delivery| {
+                Some(Delivery {
+                    due,
+                    planned,
+                    ..delivery
+                })
+            });
+        }
+    }
+
     /// The daemon stopped while the channel sent its message.
     fn interrupt(&mut self, channel: &Channel) {
         let mut channel = channel.clone();
@@ -428,7 +464,7 @@ impl<'w> Draft<'w> {
                     at: self.now,
                     planned: self.order,
                     attempt: 1,
-                    is_repeated: false,
+                    is_repeated: self.is_restored(channel),
                     step: SendingStep::Now,
                 };
                 (begin <= self.now).then_some(Some(sending))?
@@ -454,6 +490,14 @@ impl<'w> Draft<'w> {
         };
         self.channels.push(channel.clone());
         channel.sending.is_some().then(|| Arc::new(channel))
+    }
+
+    /// Whether the next message of the channel contains events from before a restore.
+    fn is_restored(&self, channel: &Channel) -> bool {
+        let due = self.world.due_for(channel.id, self.now);
+        let mut due = due.map(|it| &**it).chain(self.outgoing.values());
+        let restored = channel.restored;
+        restored.is_some_and(|restored| due.any(|outgoing| outgoing.order <= restored))
     }
 
     fn first_due(&self, channel: &Channel) -> Option<Timestamp> {

@@ -5,16 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::TimeDelta;
 use model::decide::{
-    Cancel, CreateToken, NewToken, Refusal, RegenerateToken, RevokeToken, SignIn, SignOut,
+    Cancel, CreateToken, NewToken, PlanDeliveries, Refusal, RegenerateToken, RevokeToken, SignIn,
+    SignOut,
 };
 use model::restored::{Ending, endings, sorted};
 use model::{
-    Actor, AuditKind, JobState, PlainToken, Projects, Reason, Rights, Scope, Scopes, TokenHash,
-    TokenKind,
+    Actor, AuditKind, JobState, MessageId, PlainToken, Projects, Reason, Rights, Scope, Scopes,
+    TokenHash, TokenKind,
 };
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
+use super::everything::failure;
 use super::fixture::{Folder, Opened, Seeded, completion, line};
 use super::fsck::findings_at;
 use crate::audit::tests::entry;
@@ -85,6 +87,37 @@ async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
             Refusal::JobOver { .. }
         )))
     ));
+}
+
+/// The message that the only channel begins, and whether it may be a repeat.
+async fn begun(opened: &Opened) -> (MessageId, bool) {
+    let plan = PlanDeliveries { at_start: false };
+    let channel = opened.state.submit(plan).await.unwrap().remove(0);
+    let sending = channel.sending.as_ref().unwrap();
+    (sending.message, sending.is_repeated)
+}
+
+#[tokio::test]
+async fn what_waited_for_a_channel_in_the_backup_is_sent_again_and_marked() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    opened.make_channel().await;
+    let failed = opened.running_job(fleet, "check").await;
+    opened.state.complete(failure(failed)).await.unwrap();
+    let mut waiting = restored(&folder);
+    // The daemon goes on: what is in the backup is sent.
+    let (message, is_repeated) = begun(&opened).await;
+    assert!(!is_repeated);
+    let mut sending = restored(&folder);
+    opened.close();
+
+    let opened = waiting.open().await;
+    assert!(begun(&opened).await.1, "it may have been sent before");
+    opened.close();
+    let opened = sending.open().await;
+    let start = PlanDeliveries { at_start: true };
+    opened.state.submit(start).await.unwrap();
+    assert_eq!(begun(&opened).await, (message, true));
+    opened.close();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,21 +1,17 @@
 //! Fills a state with one record of every kind.
 
 use model::blob::LinkUse;
-use model::channel::{Offered, Target};
 use model::decide::{
     Complete, CreateBlobLink, CreateRegistration, Dispatch, EndAttempt, NoteClocks, PlanDeliveries,
-    Precondition, RecordTip, SetChannel, SignIn, Suspend,
+    RecordTip, SignIn, Suspend,
 };
 use model::outbox::{DeliveryRecord, SendResult};
 use model::plan::Standing;
-use model::{
-    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, SealingKey, SecretValue, StepOutcome,
-    StepStatus, TokenId,
-};
+use model::{Actor, AuditAction, IdempotencyKey, JobId, StepOutcome, StepStatus, TokenId};
 use uuid::Uuid;
 use workflow::notify::{NotifyName, Rule};
 
-use super::fixture::{Fleet, Opened, Seeded, WATCHING, completion, large_inputs, line};
+use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
 use super::news;
 use super::removal::{EXPIRING, finished};
 use crate::{AuditActor, AuditEntry};
@@ -113,17 +109,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         };
         state.submit(suspend).await.unwrap();
     }
-    let channel = SetChannel {
-        project: Some(ProjectId::of_source(&"recon".parse().unwrap())),
-        name: NotifyName::new("ops").unwrap(),
-        offered: Offered::default(),
-        target: Target::Slack,
-        secret: Some(SecretValue::new("https://hooks.example/in".to_owned())),
-        key: SealingKey::random(&mut Seeded(7)),
-        actor: Actor::Daemon,
-        expects: Precondition::Anything,
-    };
-    state.submit(channel).await.unwrap();
+    opened.make_channel().await;
     let failed = opened.running_job(fleet, "check").await;
     state.complete(failure(failed)).await.unwrap();
     fail_to_send(opened).await;

@@ -457,7 +457,7 @@ fn a_clock_that_is_set_back_does_not_hold_a_channel() {
     minutes(&mut test, -600);
     job(&mut test, &manual, true);
     assert!(plan(&mut test).is_empty(), "it follows a message");
-    minutes(&mut test, 1);
+    minutes(&mut test, -600);
     assert_eq!(sent(&mut test), [["closed"]]);
 }
 

@@ -506,6 +506,7 @@ impl Simulation {
                 return;
             };
             self.note(format!("{millis} ms until the next message"));
+            assert!(millis <= 2 * HOUR, "a message is held");
             self.time.pass(millis);
         }
         panic!("the outbox is never empty");

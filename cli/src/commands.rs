@@ -53,6 +53,7 @@ pub(crate) enum Command {
     Expr(expr::Command),
     /// Print the JSON Schema of workflow files or of everscan.yaml, for editors
     Schema {
+        /// The kind of file
         #[arg(value_enum, default_value = "workflow")]
         file: SchemaOf,
     },

@@ -8,7 +8,7 @@ use workflow::notify::NotifyName;
 
 use crate::limits::PACE_KEPT;
 use crate::project::Edit;
-use crate::sealing::{Place, Sealed, SealingError, SecretValue};
+use crate::sealing::{KeyId, Place, Sealed, SealingError, SecretValue};
 use crate::sealing_keys::SealingKeys;
 use crate::{ChannelId, MessageId, Order, ProjectId, Timestamp};
 
@@ -194,6 +194,11 @@ impl Channel {
         self.sent.push(at);
         let old = self.sent.len().saturating_sub(PACE_KEPT);
         self.sent.drain(..old);
+    }
+
+    /// The key that its secret is sealed with.
+    pub fn sealed_with(&self) -> Option<&KeyId> {
+        self.secret.as_ref().map(|secret| &secret.key)
     }
 
     /// Decrypts its secret. None if it has none.

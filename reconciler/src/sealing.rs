@@ -1,12 +1,13 @@
-//! Resealing: secrets sealed with an old key are sealed with the current key, project by project.
+//! Resealing: secrets sealed with an old key are sealed with the current key, project by project, then channel by channel.
 //!
 //! Each record names the key of its secrets. So after a crash, resealing continues where it stopped.
 
 use std::collections::BTreeMap;
 
-use model::decide::{Reseal, Resealed};
+use model::decide::{Reseal, ResealChannel, Resealed};
 use model::{
-    KeyId, KeyState, MaskingCheck, ProjectId, ProjectSecrets, SealingKeys, World, check_masking,
+    ChannelId, KeyId, KeyState, MaskingCheck, ProjectId, ProjectSecrets, SealingKeys, World,
+    check_masking,
 };
 
 use crate::error::SecretError;
@@ -43,10 +44,9 @@ impl Settings {
     }
 
     /// The missing keys, with the number of secrets that each key seals.
-    fn missing_keys(&self, secrets: &ProjectSecrets) -> BTreeMap<KeyId, usize> {
+    fn missing_keys<'a>(&self, keys: impl Iterator<Item = &'a KeyId>) -> BTreeMap<KeyId, usize> {
         let mut missing = BTreeMap::new();
-        for secret in secrets.secrets.values() {
-            let key = &secret.sealed.key;
+        for key in keys {
             match self.key_state(key) {
                 KeyState::Missing => *missing.entry(key.clone()).or_default() += 1,
                 KeyState::Current | KeyState::Old => {}
@@ -59,12 +59,20 @@ impl Settings {
 /// Logs at the start which secrets cannot be opened.
 pub(crate) fn log_sealed_secrets(handle: &Handle) {
     let settings = handle.settings();
-    let missing: Vec<_> = handle.state().read(|world| {
-        let of_projects = world.all_secrets();
-        of_projects
-            .map(|secrets| (secrets.project, settings.missing_keys(secrets)))
-            .collect()
+    let (missing, of_channels): (Vec<_>, _) = handle.state().read(|world| {
+        let of_projects = world
+            .all_secrets()
+            .map(|secrets| (secrets.project, settings.missing_keys(keys_of(secrets))));
+        let of_channels = world.channels().filter_map(|channel| channel.sealed_with());
+        (of_projects.collect(), settings.missing_keys(of_channels))
     });
+    for (key, channels) in of_channels {
+        tracing::error!(
+            channels, %key,
+            "the secrets of channels are sealed with a key that the daemon does not have; nothing is sent to these \
+             channels; name the file of that key with `--secret-key-file` or `--old-secret-key-file`"
+        );
+    }
     for (project, keys_missing) in missing {
         for (key, secrets) in keys_missing {
             match settings.secret_keys {
@@ -88,14 +96,16 @@ pub(crate) async fn reseal(handle: Handle) {
     let Some(keys) = &handle.settings().secret_keys else {
         return;
     };
-    while !reseal_projects(&handle, keys).await {
+    while !(reseal_projects(&handle, keys).await & reseal_channels(&handle, keys).await) {
         tokio::time::sleep(SEALING_RETRY).await;
     }
     for key in keys.old() {
         let key = key.id();
-        let left: usize = handle
-            .state()
-            .read(|world| world.all_secrets().map(|it| it.sealed_with(&key)).sum());
+        let left: usize = handle.state().read(|world| {
+            let of_projects: usize = world.all_secrets().map(|it| it.sealed_with(&key)).sum();
+            let mut channels = world.channels();
+            of_projects + usize::from(channels.any(|it| it.sealed_with() == Some(&key)))
+        });
         if left == 0 {
             tracing::info!(
                 %key,
@@ -133,6 +143,37 @@ async fn reseal_projects(handle: &Handle, keys: &SealingKeys) -> bool {
     is_done
 }
 
+/// The same for each channel.
+async fn reseal_channels(handle: &Handle, keys: &SealingKeys) -> bool {
+    let mut is_done = true;
+    let channels: Vec<ChannelId> = handle.state().read(|world| {
+        let is_old = |key: &KeyId| keys.state_of(key) == KeyState::Old;
+        let channels = world.channels();
+        let old = channels.filter(|channel| channel.sealed_with().is_some_and(is_old));
+        old.map(|channel| channel.id).collect()
+    });
+    for channel in channels {
+        let keys = keys.clone();
+        let seal = ResealChannel { channel, keys };
+        match handle.state().submit(seal).await {
+            Ok(true) => tracing::info!(%channel, "the secret is sealed with the current key"),
+            Ok(false) => tracing::error!(
+                %channel,
+                "the stored form of the secret is damaged, so it stays as it is; set it again"
+            ),
+            Err(error) => {
+                tracing::warn!(%channel, %error, "the secret cannot be sealed with the current key yet");
+                is_done = false;
+            }
+        }
+    }
+    is_done
+}
+
+fn keys_of(secrets: &ProjectSecrets) -> impl Iterator<Item = &KeyId> {
+    secrets.secrets.values().map(|secret| &secret.sealed.key)
+}
+
 /// The projects with a secret that is sealed with an old key.
 fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
     let has_old = |secrets: &ProjectSecrets| {
@@ -146,7 +187,8 @@ fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
 #[cfg(test)]
 mod tests {
     use crate::handle::Upkeep;
-    use model::decide::{Precondition, SetSecret};
+    use model::channel::{Offered, Target};
+    use model::decide::{Precondition, SetChannel, SetSecret};
     use model::retention::RetentionSettings;
     use model::{Actor, SealingKey, SecretValue};
     use tempfile::TempDir;
@@ -186,7 +228,8 @@ mod tests {
                 upkeep: Upkeep::default(),
                 secret_keys,
             };
-            settings.missing_keys(secrets).into_values().sum::<usize>()
+            let missing = settings.missing_keys(keys_of(secrets));
+            missing.into_values().sum::<usize>()
         };
         assert_eq!(count(Some(only(&key))), 1);
         assert_eq!(count(Some(only(&other))), 2);
@@ -209,6 +252,17 @@ mod tests {
             .submit(set("KEY", &old))
             .await
             .unwrap();
+        let channel = SetChannel {
+            project: None,
+            name: "ops".to_owned().try_into().unwrap(),
+            offered: Offered::default(),
+            target: Target::Slack,
+            secret: Some(SecretValue::new("https://hooks.example/x".to_owned())),
+            key: old.clone(),
+            actor: Actor::Daemon,
+            expects: Precondition::Anything,
+        };
+        daemon.handle.state().submit(channel).await.unwrap();
         daemon.close().await;
 
         let keys = SealingKeys::new(current.clone(), vec![old]);
@@ -216,7 +270,8 @@ mod tests {
         let mut changes = daemon.handle.state().changed();
         let sealed = |world: &World| {
             let secrets = world.all_secrets().next().unwrap();
-            secrets.sealed_with(&current.id()) == 1
+            let channel = world.channels().next().unwrap();
+            secrets.sealed_with(&current.id()) == 1 && channel.sealed_with() == Some(&current.id())
         };
         while !daemon.handle.state().read(sealed) {
             changes.changed().await.unwrap();
@@ -227,9 +282,15 @@ mod tests {
         let daemon = TestDaemon::sealing(&folder, current.clone().into()).await;
         let opened = daemon.handle.state().read(|world| {
             let secrets = world.all_secrets().next().unwrap();
-            secrets.open("KEY", &current.clone().into()).unwrap()
+            let channel = world.channels().next().unwrap();
+            let keys = current.clone().into();
+            [
+                secrets.open("KEY", &keys).unwrap(),
+                channel.open(&keys).unwrap(),
+            ]
         });
-        assert_eq!(opened.unwrap().reveal(), "hunter2");
+        let opened = opened.map(|value| value.unwrap().reveal().to_owned());
+        assert_eq!(opened, ["hunter2", "https://hooks.example/x"]);
         daemon.close().await;
     }
 }

@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("outbound", &[]),
     ("delivery", &["outbound", "reconciler"]),
     ("listen", &[]),
-    ("api", &["listen", "reconciler", "ui", "wire"]),
+    ("api", &["delivery", "listen", "ui", "wire"]),
     ("runner", &["client", "workflow", "model"]),
     ("cli", &["client", "workflow", "model", "runner"]),
     ("daemon", &["api", "client", "outbound", "runner", "cli"]),

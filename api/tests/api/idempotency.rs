@@ -129,6 +129,9 @@ const KEYLESS: &[(UserRoute, &str)] = &[
         "the newest note of a condition counts",
     ),
     (UserRoute::SilenceCondition, "the newest silence counts"),
+    (UserRoute::PreviewRule, "makes nothing"),
+    (UserRoute::TestChannel, "a second test is a second message"),
+    (UserRoute::RetryChannel, "a second retry is another attempt"),
     (UserRoute::CopyBlob, "a copy that is made again is the same"),
     (UserRoute::MoveBlob, "a blob is moved once"),
 ];
@@ -146,6 +149,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
     let blob = Call::new(Method::PUT, "/v0/blobs/a").bytes("x");
     service.admin(blob).await.expect(201);
     let condition = service.condition("invalid_file").await;
+    service.waiting_channel().await;
     for route in ROUTES.iter().filter(|route| route.method == Method::POST) {
         let id = match route.access {
             Access::User(id, _) => Some(id),
@@ -161,7 +165,8 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
             .replace("{scan}", "large");
         let path = path
             .replace("{job}", &job)
-            .replace("{condition}", &condition);
+            .replace("{condition}", &condition)
+            .replace("{channel}", "waiting");
         let body = match id {
             None => json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
             Some(UserRoute::CreateToken) => json!({"name": "two", "scopes": ["job:read"]}),

@@ -37,6 +37,7 @@ fn example(route: &str, job: &str) -> String {
         ("{var}", "URL"),
         ("{secret}", "KEY"),
         ("{*path}", "a"),
+        ("{channel}", "a?project=main"),
     ] {
         path = path.replace(name, value);
     }
@@ -90,6 +91,14 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         let link = json!({"path": path, "use_for": "get", "expires_in": "1h"});
         let made = service.post("/v0/blob-links?project=main", &link).await;
         made.expect(201);
+    }
+    for path in ["channels/a", "channels/b", "rules/a", "rules/b"] {
+        let body = match path.starts_with("rules") {
+            true => json!({"channel": "a"}),
+            false => json!({"target": {"kind": "command", "command": "page"}}),
+        };
+        let set = Call::new(Method::PUT, format!("/v0/{path}?project=main"));
+        service.admin(set.json(&body)).await.expect(200);
     }
     let (mut lists, mut whole) = (0, BTreeSet::new());
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {

@@ -21,6 +21,7 @@ mod blobs;
 mod bodies;
 mod browser;
 mod callers;
+mod channels;
 mod client;
 mod conditions;
 mod cycles;

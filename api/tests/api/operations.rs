@@ -287,6 +287,18 @@ impl Tour {
         self.send(Method::POST, "/v0/rule-previews?project=main", &rule)
             .await;
         self.admin(Method::DELETE, "/v0/rules/a?project=main").await;
+        self.service.waiting_channel().await;
+        let channel = json!({ "target": { "kind": "command", "command": "page" } });
+        let path = "/v0/channels/waiting";
+        self.send(Method::PUT, path, &channel).await;
+        for path in ["/v0/channels", path, "/v0/deliveries"] {
+            self.admin(Method::GET, path).await;
+        }
+        for rest in ["test", "retry"] {
+            self.send(Method::POST, &format!("{path}/{rest}"), &json!({}))
+                .await;
+        }
+        self.admin(Method::DELETE, path).await;
         let waiting = self.service.dispatch("large").await;
         self.send(
             Method::POST,

@@ -256,6 +256,16 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
     service.complete(&claimed, 0).await.expect(200);
     service.set("vars/URL", "1").await.expect(200);
     service.set("secrets/KEY", "hunter2").await.expect(200);
+    for (path, body) in [
+        ("rules/a", json!({"channel": "a"})),
+        (
+            "channels/a",
+            json!({"target": {"kind": "command", "command": "page"}}),
+        ),
+    ] {
+        let set = Call::new(Method::PUT, format!("/v0/{path}?project=main"));
+        service.admin(set.json(&body)).await.expect(200);
+    }
     let scopes: Vec<Scope> = Scope::ALL
         .iter()
         .copied()
@@ -285,7 +295,12 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
                 .replace("{project}", project);
             let path = path.replace("{scan}", "build").replace("{artifact}", "out");
             let path = path.replace("{var}", "URL").replace("{secret}", "KEY");
-            path.replace("{*path}", &format!("a?project={project}"))
+            let owner = format!("?project={project}");
+            let path = match path.contains("{rule}") || path.contains("{channel}") {
+                true => path.replace("{rule}", "a").replace("{channel}", "a") + &owner,
+                false => path,
+            };
+            path.replace("{*path}", &format!("a{owner}"))
         };
         let real = path(&claimed.id, "main", "main%2Fpipeline");
         let made_up = path(NOBODYS_JOB, "nobody", "nobody%2Fpipeline");
@@ -302,7 +317,12 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
             if route.method == Method::GET
                 && !matches!(
                     route.path,
-                    "/v0/runners" | "/v0/tokens" | "/v0/events" | "/v0/blobs" | "/v0/blob-links"
+                    "/v0/runners"
+                        | "/v0/tokens"
+                        | "/v0/events"
+                        | "/v0/blobs"
+                        | "/v0/blob-links"
+                        | "/v0/deliveries"
                 )
             {
                 let own = send(&real, &of_main).await.expect(200).to_string();

@@ -19,6 +19,7 @@ mod language;
 mod lines;
 mod listings;
 mod news;
+mod notify_channels;
 mod notify_rules;
 mod outputs;
 mod reads;

@@ -49,6 +49,27 @@ fn settings_come_from_the_file_and_the_flags() {
 }
 
 #[test]
+fn notifications_have_a_link_programs_and_addresses() {
+    let text = "state: s\nurl: https://everscan.example.org/ci/\noutbound: {allow: [10.0.0.0/8]}\nnotify_commands:\n  \
+                page: {program: bin/page, args: [-v], timeout: 5s}\n  plain: {program: /bin/true}\n";
+    let delivery = resolve(text, &[]).unwrap().daemon.delivery;
+    assert_eq!(
+        delivery.url.as_deref(),
+        Some("https://everscan.example.org/ci")
+    );
+    let [page, plain] = ["page", "plain"].map(|name| &delivery.commands[name]);
+    assert!(page.program.is_absolute() && page.program.ends_with("bin/page"));
+    assert_eq!(
+        (page.args.as_slice(), page.timeout),
+        (&["-v".to_owned()][..], Duration::from_secs(5))
+    );
+    assert_eq!(
+        (plain.args.len(), plain.timeout),
+        (0, Duration::from_secs(30))
+    );
+}
+
+#[test]
 fn a_proxy_and_a_bridge_are_named_by_flags_or_the_file() {
     let text =
         "state: s\ntrust_proxy: [10.0.0.1]\nlocal_from: [172.17.0.0/16]\nbase_path: /scans/\n";
@@ -347,6 +368,21 @@ fn each_invalid_setting_is_named() {
             "state: s\noutbound: {allow: [everything]}\n",
             &[],
             "outbound.allow: `everything`: it is neither",
+        ),
+        (
+            "state: s\nurl: everscan.example.org\n",
+            &[],
+            "url: the URL is unusable",
+        ),
+        (
+            "state: s\nnotify_commands: {page: {program: p, timeout: soon}}\n",
+            &[],
+            "notify_commands: `page`: timeout: ",
+        ),
+        (
+            "state: s\nnotify_commands: {page: {args: [a]}}\n",
+            &[],
+            "missing field `program`",
         ),
         (
             "state: s\nbase_path: /jobs\n",

@@ -69,6 +69,7 @@ impl Fixture {
             service,
         };
         fixture.store_blob().await;
+        fixture.service.waiting_channel().await;
         for route in ROUTES.iter().filter(|route| is_read(route)) {
             if route.query.contains(&"cursor") {
                 let mut sample = fixture.read(route);
@@ -247,6 +248,13 @@ impl Fixture {
                 "/v0/tokens/initial%20admin/regenerate",
                 json!({"overlap_seconds": 5, "expires_in_seconds": 3600}),
             ),
+            admin(Method::PUT, "/v0/channels/new").json(&json!({
+                "target": {"kind": "email", "host": "mail.example", "port": 25, "security": "tls", "from": "a@example.org",
+                    "to": ["b@example.org"], "username": "a"},
+                "secret": "hunter2", "offered_to": ["main"],
+            })),
+            post("/v0/channels/waiting/test", json!({})),
+            post("/v0/channels/waiting/retry", json!({})),
             post("/v0/runner-registrations", json!({})),
             post("/v0/sign-in-links", json!({})),
             runner(
@@ -296,6 +304,7 @@ impl Fixture {
             .replace("{revision}", "1")
             .replace("{job}", &self.finished)
             .replace("{artifact}", "out")
+            .replace("{channel}", "waiting")
             .replace("{*path}", "a");
         let mut sample = Sample::new(Method::GET, &path, &self.service.admin);
         let is_log = route.path.ends_with("/logs");
@@ -326,6 +335,8 @@ impl Fixture {
                 "timestamps" | "follow" | "case" | "wait" => "true",
                 "q" => "making",
                 "against" | "job" => &self.finished,
+                // The channel belongs to the instance.
+                "project" if route.path.starts_with("/v0/channels/") => continue,
                 "project" => "main",
                 "channel" => "team",
                 "prefix" | "delimiter" => "/",

@@ -47,31 +47,46 @@ pub(crate) struct Add {
     #[command(flatten)]
     to: To,
     /// Sender of mails
-    #[arg(long, value_name = "ADDRESS", requires = "email")]
+    #[arg(long, env = "SERVICE_FROM", value_name = "ADDRESS", requires = "email")]
     from: Option<String>,
     /// Mail server, as HOST or HOST:PORT
-    #[arg(long, value_name = "HOST", requires = "email")]
+    #[arg(long, env = "SERVICE_SMTP", value_name = "HOST", requires = "email")]
     smtp: Option<String>,
     /// Encryption of mail: starttls, tls or none [default: starttls]
-    #[arg(long, value_name = "WORD", value_parser = parse_security, requires = "email")]
+    #[arg(long, env = "SERVICE_SECURITY", value_name = "WORD", value_parser = parse_security, requires = "email")]
     security: Option<MailSecurity>,
     /// Account at the mail server; its password is the secret
-    #[arg(long, value_name = "NAME", requires = "email")]
+    #[arg(
+        long,
+        env = "SERVICE_USERNAME",
+        value_name = "NAME",
+        requires = "email"
+    )]
     username: Option<String>,
     /// File with the certificate of the receiver's own authority, as PEM
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, env = "SERVICE_CA", value_name = "PATH")]
     ca: Option<PathBuf>,
     /// File with the secret, or - for standard input. Without it you are asked, if the channel needs one
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, env = "SERVICE_SECRET_FILE", value_name = "PATH")]
     secret_file: Option<PathBuf>,
     /// Project that may use a channel of the instance; may be repeated
-    #[arg(long = "offer-to", value_name = "PROJECT", requires = "instance")]
+    #[arg(
+        long = "offer-to",
+        env = "SERVICE_OFFER_TO",
+        value_name = "PROJECT",
+        requires = "instance"
+    )]
     offered_to: Vec<String>,
     /// All projects may use this channel of the instance
-    #[arg(long, requires = "instance", conflicts_with = "offered_to")]
+    #[arg(
+        long,
+        env = "SERVICE_OFFER_TO_ALL",
+        requires = "instance",
+        conflicts_with = "offered_to"
+    )]
     offer_to_all: bool,
     /// Change the channel if there is one of this name
-    #[arg(long)]
+    #[arg(long, env = "SERVICE_REPLACE")]
     replace: bool,
     #[command(flatten)]
     owner: Owner,
@@ -81,22 +96,22 @@ pub(crate) struct Add {
 #[group(required = true, multiple = false)]
 struct To {
     /// Send mail to this address; may be repeated
-    #[arg(long, value_name = "ADDRESS", requires_all = ["from", "smtp"])]
+    #[arg(long, env = "SERVICE_EMAIL", value_name = "ADDRESS", requires_all = ["from", "smtp"])]
     email: Vec<String>,
     /// Post to this address, signed as Standard Webhooks says; the secret is a key, or is made
-    #[arg(long, value_name = "URL")]
+    #[arg(long, env = "SERVICE_WEBHOOK", value_name = "URL")]
     webhook: Option<String>,
     /// Post to Slack; the secret is the address of the webhook
-    #[arg(long)]
+    #[arg(long, env = "SERVICE_SLACK")]
     slack: bool,
     /// Post to Discord; the secret is the address of the webhook
-    #[arg(long)]
+    #[arg(long, env = "SERVICE_DISCORD")]
     discord: bool,
     /// Post to ntfy, as https://SERVER/TOPIC; the secret is a token, if the topic needs one
-    #[arg(long, value_name = "URL")]
+    #[arg(long, env = "SERVICE_NTFY", value_name = "URL")]
     ntfy: Option<String>,
     /// Run the program that the daemon's configuration gives this name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = "SERVICE_COMMAND", value_name = "NAME")]
     command: Option<String>,
 }
 

@@ -17,13 +17,13 @@ pub(crate) struct Log {
     #[arg(long, env = "SERVICE_PROJECT")]
     project: Option<String>,
     /// Only what was sent to the channel of this name
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, env = "SERVICE_CHANNEL", value_name = "NAME")]
     channel: Option<String>,
     /// Only messages about this job
     #[arg(short, long, env = "SERVICE_JOB")]
     job: Option<Uuid>,
     /// The largest number of attempts
-    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(short = 'n', long, env = "SERVICE_LIMIT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Retry {
     /// Name of the channel
     channel: String,
     /// A failed message, by the id in the log. Without it, the message that waits for its next attempt
-    #[arg(long, value_name = "ID")]
+    #[arg(long, env = "SERVICE_MESSAGE", value_name = "ID")]
     message: Option<Uuid>,
     #[command(flatten)]
     owner: Owner,

@@ -11,7 +11,7 @@ pub(crate) struct Owner {
     #[command(flatten)]
     project: ProjectOption,
     /// Of the instance, not of a project; for administrators
-    #[arg(long, conflicts_with = "project")]
+    #[arg(long, env = "SERVICE_INSTANCE", conflicts_with = "project")]
     instance: bool,
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Add {
     /// Name of the rule: letters, digits, - and _
     name: String,
     /// Channel that gets the messages
-    #[arg(long)]
+    #[arg(long, env = "SERVICE_CHANNEL")]
     channel: String,
     #[command(flatten)]
     parts: Parts,
@@ -51,7 +51,7 @@ pub(crate) struct Add {
 #[derive(Debug, Args)]
 pub(crate) struct Preview {
     /// Channel of the rule
-    #[arg(long)]
+    #[arg(long, env = "SERVICE_CHANNEL")]
     channel: Option<String>,
     #[command(flatten)]
     parts: Parts,
@@ -63,34 +63,39 @@ pub(crate) struct Preview {
 #[derive(Debug, Args)]
 pub(crate) struct Parts {
     /// Event, such as failing or artifact; may be repeated [default: what fails or is broken, and artifacts]
-    #[arg(long = "event", value_name = "EVENT")]
+    #[arg(long = "event", env = "SERVICE_EVENT", value_name = "EVENT")]
     events: Vec<String>,
     /// Pattern of workflows, such as nightly/*; may be repeated [default: all]
-    #[arg(long = "workflow", value_name = "PATTERN")]
+    #[arg(long = "workflow", env = "SERVICE_WORKFLOW", value_name = "PATTERN")]
     workflows: Vec<String>,
     /// Pattern of scans; may be repeated [default: all]
-    #[arg(long = "scan", value_name = "PATTERN")]
+    #[arg(long = "scan", env = "SERVICE_SCAN", value_name = "PATTERN")]
     scans: Vec<String>,
     /// Report a failing scan after this many failures in a row [default: 1]
-    #[arg(long, value_name = "FAILURES")]
+    #[arg(long, env = "SERVICE_AFTER", value_name = "FAILURES")]
     after: Option<u8>,
     /// Put together what follows a message within this time [default: 30s]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, env = "SERVICE_GROUP", value_name = "DURATION")]
     group: Option<String>,
     /// Report an open condition again this often [default: never]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, env = "SERVICE_REPEAT", value_name = "DURATION")]
     repeat: Option<String>,
     /// Hold messages in these hours, such as 22:00-07:00
-    #[arg(long, value_name = "FROM-TO", value_parser = parse_hours)]
+    #[arg(long, env = "SERVICE_QUIET", value_name = "FROM-TO", value_parser = parse_hours)]
     quiet: Option<(String, String)>,
     /// IANA name of the time zone of these hours [default: UTC]
-    #[arg(long, value_name = "ZONE", requires = "quiet")]
+    #[arg(
+        long,
+        env = "SERVICE_TIMEZONE",
+        value_name = "ZONE",
+        requires = "quiet"
+    )]
     timezone: Option<String>,
     /// File with the text of a message, or - for standard input
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, env = "SERVICE_TEMPLATE", value_name = "PATH")]
     template: Option<PathBuf>,
     /// What a message says about new lines: none, summary or lines [default: lines]
-    #[arg(long)]
+    #[arg(long, env = "SERVICE_CONTENT")]
     content: Option<String>,
 }
 

@@ -28,7 +28,7 @@ scans:
     steps: [{run: once}]
 ";
 
-fn name(text: &str) -> NotifyName {
+pub(super) fn name(text: &str) -> NotifyName {
     NotifyName::new(text).unwrap()
 }
 

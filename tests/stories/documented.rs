@@ -9,6 +9,8 @@ use crate::support::World;
 
 const README: &str = include_str!("../../README.md");
 
+const NOTIFICATIONS: &str = include_str!("../../docs/notifications.md");
+
 const OPERATING: &str = include_str!("../../docs/operating.md");
 
 /// The address of the page's daemon. The test replaces it with the world's address, so that tests can run in parallel.
@@ -45,6 +47,28 @@ fn the_guide_with_each_program_by_hand_works_unchanged() {
     let zip = std::fs::File::open(world.path("empty/greeting.zip")).unwrap();
     let mut zip = zip::ZipArchive::new(zip).unwrap();
     assert_eq!(zip.by_index(0).unwrap().name().unwrap(), "greeting.txt");
+}
+
+#[test]
+fn the_example_of_notifications_works_unchanged() {
+    let world = World::new();
+    let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = receiver.local_addr().unwrap().port().to_string();
+    drop(receiver);
+    let page = NOTIFICATIONS
+        .replace(ADDRESS, &world.address())
+        .replace("8025", &port);
+    let said = run(&world, &page);
+    for words in [
+        "delivered: 204",
+        "delivered: exit status: 0",
+        "Everscan: test message",
+        "Failed: first/backup dump",
+        "webhook http://127.0.0.1:",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in: {said}");
+    }
+    assert!(!said.contains("a wrong signature"), "{said}");
 }
 
 /// Runs the commands of a page in an empty folder of a world, and returns their output.

@@ -38,7 +38,7 @@ fn webhook(url: &str) -> Value {
 fn error(answer: &Answer) -> (String, String) {
     let problem = answer.problem(400, "invalid_request");
     let error = &problem["errors"][0];
-    (text(&error["path"]), text(&error["message"]))
+    (text(&error["field"]), text(&error["message"]))
 }
 
 /// A receiver that gives each request the next of these statuses.

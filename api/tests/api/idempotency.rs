@@ -174,6 +174,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
             Some(UserRoute::MoveBlob) => json!({"from": "b", "to": "c"}),
             Some(UserRoute::SuspendWorkflow | UserRoute::SuspendScan) => json!({"reason": "loud"}),
             Some(UserRoute::ApproveSource) => json!({"commit": tip}),
+            Some(UserRoute::PreviewRule) => json!({"channel": "team"}),
             Some(UserRoute::Validate) => json!({"text": "", "file": "a.yaml"}),
             Some(_) => json!({}),
         };

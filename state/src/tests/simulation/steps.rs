@@ -1,5 +1,6 @@
 //! The random steps of the simulation.
 
+mod messages;
 mod people;
 
 use std::sync::{Arc, Mutex};
@@ -489,27 +490,6 @@ impl Simulation {
             .map(|job| (job.id, &job.scan, job.reason()))
             .collect();
         panic!("these jobs do not finish: {jobs:?}");
-    }
-
-    /// Waits until all messages are sent. Nothing else happens meanwhile.
-    async fn empty_outbox(&mut self) {
-        for _ in 0..ROUNDS {
-            let Some(daemon) = &mut self.daemon else {
-                panic!("the daemon failed without a fault");
-            };
-            daemon.plan_messages().await;
-            let (choices, oracle) = (&mut self.choices, &mut self.oracle);
-            daemon.send(choices, oracle, true).await;
-            let Some(millis) = daemon.until_next_message() else {
-                self.oracle.check_messages(&daemon.state).await;
-                self.note("all messages are sent".to_owned());
-                return;
-            };
-            self.note(format!("{millis} ms until the next message"));
-            assert!(millis <= 2 * HOUR, "a message is held");
-            self.time.pass(millis);
-        }
-        panic!("the outbox is never empty");
     }
 
     /// Lets every runner send all its requests, without faults. The jobs of the cycle fail, because otherwise it would

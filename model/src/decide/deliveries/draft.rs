@@ -1,0 +1,435 @@
+//! Drafts the changes of a plan.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use workflow::notify::Rule;
+
+use super::{Asked, Route, asked, begin_at, retry_at, rules_for};
+use crate::change::Change;
+use crate::channel::{Channel, Sending, SendingStep};
+use crate::condition::Condition;
+use crate::event::{Event, What};
+use crate::limits::DELIVERY_CHANGES;
+use crate::moment::{Entropy, Moment};
+use crate::outbox::{Delivery, Due, Held, Outgoing};
+use crate::world::World;
+use crate::{ChannelId, ConditionId, MessageId, Order, OutgoingId, Timestamp};
+
+/// The changes of a plan, over the records of the world.
+pub(super) struct Draft<'w> {
+    world: &'w World,
+    now: Timestamp,
+    order: Order,
+    outgoing: BTreeMap<OutgoingId, Outgoing>,
+    channels: Vec<Channel>,
+    conditions: BTreeMap<ConditionId, Condition>,
+}
+
+impl<'w> Draft<'w> {
+    pub(super) fn new(world: &'w World, moment: &Moment<'_>) -> Self {
+        Self {
+            world,
+            now: moment.now,
+            order: moment.order,
+            outgoing: BTreeMap::new(),
+            channels: Vec::new(),
+            conditions: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.outgoing.len() + self.channels.len() + self.conditions.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() >= DELIVERY_CHANGES
+    }
+
+    pub(super) fn changes(self) -> Vec<Change> {
+        let outgoing = self.outgoing.into_values().map(|outgoing| {
+            if outgoing.deliveries.as_ref().is_some_and(Vec::is_empty) {
+                return Change::OutgoingRemoved(outgoing.id);
+            }
+            Change::Outgoing(Arc::new(outgoing))
+        });
+        let conditions = self.conditions.into_values();
+        let channels = self.channels.into_iter();
+        outgoing
+            .chain(conditions.map(|condition| Change::Condition(Arc::new(condition))))
+            .chain(channels.map(|channel| Change::Channel(Arc::new(channel))))
+            .collect()
+    }
+
+    fn record(&self, id: OutgoingId) -> Option<&Outgoing> {
+        let drafted = self.outgoing.get(&id);
+        drafted.or_else(|| self.world.outgoing(id).map(|outgoing| &**outgoing))
+    }
+
+    /// Changes the deliveries of a record that `which` names; none removes a delivery.
+    pub(super) fn edit(
+        &mut self,
+        id: OutgoingId,
+        which: impl Fn(&Delivery) -> bool,
+        mut change: impl FnMut(Delivery) -> Option<Delivery>,
+    ) {
+        let Some(record) = self.record(id) else {
+            return;
+        };
+        if !record.deliveries.iter().flatten().any(&which) {
+            return;
+        }
+        let mut record = record.clone();
+        let deliveries = record.deliveries.unwrap_or_default().into_iter();
+        let kept = deliveries.filter_map(|delivery| {
+            if which(&delivery) {
+                change(delivery)
+            } else {
+                Some(delivery)
+            }
+        });
+        record.deliveries = Some(kept.collect());
+        self.outgoing.insert(id, record);
+    }
+
+    pub(super) fn plan(&mut self, outgoing: &Outgoing) {
+        let mut deliveries: Vec<Delivery> = Vec::new();
+        let world = self.world;
+        for event in &outgoing.events {
+            for channel in world.channels_for(outgoing.project) {
+                let planned = match &event.what {
+                    What::Closed {
+                        condition,
+                        reported,
+                        ..
+                    } => self.after_opening(
+                        event,
+                        *condition,
+                        reported.contains(&channel.id),
+                        channel,
+                    ),
+                    _ => asked(world, outgoing.project, event, channel)
+                        .map(|by| self.route(by, channel)),
+                };
+                let Some(Route { rule, due }) = planned else {
+                    continue;
+                };
+                let same = deliveries.iter_mut().find(|delivery| {
+                    delivery.channel == channel.id && delivery.rule == rule && delivery.due == due
+                });
+                match same {
+                    Some(same) => same.events.push(event.id),
+                    None => deliveries.push(Delivery {
+                        channel: channel.id,
+                        rule,
+                        events: vec![event.id],
+                        due,
+                        planned: self.order,
+                    }),
+                }
+            }
+        }
+        let mut planned = outgoing.clone();
+        planned.deliveries = Some(deliveries);
+        self.outgoing.insert(outgoing.id, planned);
+    }
+
+    fn route(&self, by: Asked<'_>, channel: &Channel) -> Route {
+        let rule = by.rule();
+        Route {
+            rule: rule.map(|rule| rule.name.clone()),
+            due: self.due(rule, channel),
+        }
+    }
+
+    /// When a delivery of a rule is due.
+    fn due(&self, rule: Option<&Rule>, channel: &Channel) -> Due {
+        let group = rule.map_or(Rule::GROUP, Rule::group);
+        let begun = channel.begun().map(|begun| begun.min(self.now));
+        let grouped = begun.map(|begun| begun + group);
+        let grouped = grouped.filter(|until| *until > self.now);
+        let (at, held) = grouped.map_or((self.now, None), |at| (at, Some(Held::Group)));
+        let quiet = rule.and_then(|rule| rule.quiet_until(at));
+        match quiet {
+            Some(at) => Due::At {
+                at,
+                held: Some(Held::QuietHours),
+            },
+            None => Due::At { at, held },
+        }
+    }
+
+    /// The end of a condition goes where its begin went, and never before it.
+    fn after_opening(
+        &mut self,
+        event: &Event,
+        condition: ConditionId,
+        was_reported: bool,
+        channel: &Channel,
+    ) -> Option<Route> {
+        match self.pending(condition, channel.id) {
+            Some((id, opening)) if opening.due.is_repeat() => {
+                // It was reported; nothing is repeated any more.
+                let repeats = |delivery: &Delivery| {
+                    delivery.channel == channel.id && delivery.due.is_repeat()
+                };
+                self.edit(id, repeats, |_| None);
+            }
+            Some((_, opening)) => {
+                let due = if opening.is_in(channel) {
+                    Due::AfterOpening
+                } else {
+                    opening.due
+                };
+                return Some(Route {
+                    rule: opening.rule,
+                    due,
+                });
+            }
+            None if was_reported => {}
+            None => return None,
+        }
+        let by = asked(self.world, event.project, event, channel);
+        Some(self.route(by.unwrap_or(Asked::Usual), channel))
+    }
+
+    /// The delivery of a condition's begin that is not over.
+    fn pending(
+        &self,
+        condition: ConditionId,
+        channel: ChannelId,
+    ) -> Option<(OutgoingId, Delivery)> {
+        let ids = self
+            .world
+            .outgoing_about(condition)
+            .map(|outgoing| outgoing.id);
+        ids.filter_map(|id| self.record(id)).find_map(|outgoing| {
+            let opens = |event: &&Event| {
+                event.what.condition() == Some(condition)
+                    && !matches!(event.what, What::Closed { .. })
+            };
+            let event = outgoing.events.iter().find(opens)?;
+            let mut deliveries = outgoing.deliveries.iter().flatten();
+            let delivery = deliveries.find(|delivery| {
+                delivery.channel == channel && delivery.events.contains(&event.id)
+            })?;
+            Some((outgoing.id, delivery.clone()))
+        })
+    }
+
+    /// Sends now what a clock that was set back holds.
+    pub(super) fn release(&mut self, channel: ChannelId) {
+        let (now, planned) = (self.now, self.order);
+        let due = Due::At {
+            at: now,
+            held: None,
+        };
+        let is_held =
+            |delivery: &Delivery| delivery.channel == channel && delivery.due.is_overheld(now);
+        for outgoing in self.world.due_for(channel, Timestamp::MAX_UTC) {
+            if self.is_full() {
+                break;
+            }
+            self.edit(outgoing.id, is_held, |delivery| {
+                Some(Delivery {
+                    due,
+                    planned,
+                    ..delivery
+                })
+            });
+        }
+    }
+
+    /// The daemon stopped while the channel sent its message.
+    pub(super) fn interrupt(&mut self, channel: &Channel) {
+        let mut channel = channel.clone();
+        if let Some(sending) = &mut channel.sending {
+            sending.is_repeated = true;
+            sending.step = SendingStep::RetryAt { at: self.now };
+        }
+        self.channels.push(channel);
+    }
+
+    /// Ends the message of a channel that is over, or begins the next attempt or message, and returns it.
+    pub(super) fn serve(
+        &mut self,
+        channel: &Channel,
+        entropy: &mut dyn Entropy,
+    ) -> Option<Arc<Channel>> {
+        let sending = match channel.sending.clone() {
+            None => {
+                let begin = begin_at(channel, self.first_due(channel)?, self.now)?;
+                let sending = Sending {
+                    message: MessageId::random(entropy),
+                    at: self.now,
+                    planned: self.order,
+                    attempt: 1,
+                    is_repeated: self.is_restored(channel),
+                    step: SendingStep::Now,
+                };
+                (begin <= self.now).then_some(Some(sending))?
+            }
+            Some(sending) => match sending.step {
+                SendingStep::Over { delivered } => {
+                    self.settle(channel, delivered).then_some(None)?
+                }
+                SendingStep::Now => return None,
+                SendingStep::RetryAt { at } => {
+                    let is_due = retry_at(at, self.now) <= self.now;
+                    is_due.then_some(Some(Sending {
+                        attempt: sending.attempt + 1,
+                        step: SendingStep::Now,
+                        ..sending
+                    }))?
+                }
+            },
+        };
+        let channel = Channel {
+            sending,
+            ..Channel::clone(channel)
+        };
+        self.channels.push(channel.clone());
+        channel.sending.is_some().then(|| Arc::new(channel))
+    }
+
+    /// Whether the next message of the channel contains events from before a restore.
+    fn is_restored(&self, channel: &Channel) -> bool {
+        let due = self.world.due_for(channel.id, self.now);
+        let mut due = due.map(|it| &**it).chain(self.outgoing.values());
+        let restored = channel.restored;
+        restored.is_some_and(|restored| due.any(|outgoing| outgoing.order <= restored))
+    }
+
+    fn first_due(&self, channel: &Channel) -> Option<Timestamp> {
+        let drafted = self.outgoing.values();
+        let drafted = drafted.flat_map(|outgoing| outgoing.deliveries.iter().flatten());
+        let of_channel = drafted.filter(|delivery| delivery.channel == channel.id);
+        let drafted = of_channel.filter_map(|delivery| delivery.due.at()).min();
+        drafted
+            .into_iter()
+            .chain(self.world.first_due(channel.id))
+            .min()
+    }
+
+    /// Removes the deliveries of a message that is over. False if not all fit into the commit.
+    fn settle(&mut self, channel: &Channel, delivered: bool) -> bool {
+        let world = self.world;
+        let Some(sending) = &channel.sending else {
+            return true;
+        };
+        let ids: Vec<OutgoingId> = world
+            .due_for(channel.id, sending.at)
+            .map(|outgoing| outgoing.id)
+            .collect();
+        for id in ids {
+            if self.is_full() {
+                return false;
+            }
+            let Some(record) = self.record(id).cloned() else {
+                continue;
+            };
+            let over: Vec<&Delivery> = record
+                .deliveries
+                .iter()
+                .flatten()
+                .filter(|delivery| delivery.is_in(channel))
+                .collect();
+            let events = over.iter().flat_map(|delivery| &delivery.events);
+            let events: Vec<&Event> = events
+                .filter_map(|id| record.events.iter().find(|event| event.id == *id))
+                .collect();
+            for event in &events {
+                self.note_reported(event, channel.id, delivered);
+            }
+            let open = events.iter().any(|event| {
+                event.what.condition().is_some_and(|id| {
+                    let condition = world.condition(id);
+                    condition.is_some_and(|condition| condition.acknowledged.is_none())
+                })
+            });
+            let (now, order) = (self.now, self.order);
+            let project = record.project;
+            self.edit(
+                id,
+                |delivery| delivery.is_in(channel),
+                |delivery| {
+                    let name = delivery.rule.as_ref()?;
+                    let (_, rule) =
+                        rules_for(world, project).find(|(_, rule)| rule.name == *name)?;
+                    let repeat = rule.repeat().filter(|_| open && delivered)?;
+                    Some(Delivery {
+                        due: Due::At {
+                            at: now + repeat,
+                            held: Some(Held::Repeat),
+                        },
+                        planned: order,
+                        ..delivery
+                    })
+                },
+            );
+        }
+        true
+    }
+
+    /// The message about the begin of a condition has arrived, or will not arrive.
+    fn note_reported(&mut self, event: &Event, channel: ChannelId, delivered: bool) {
+        let Some(id) = event.what.condition() else {
+            return;
+        };
+        if matches!(event.what, What::Closed { .. }) {
+            return;
+        }
+        if let Some(open) = self.world.condition(id) {
+            if delivered && !open.reported.contains(&channel) {
+                let drafted = self.conditions.entry(id);
+                let condition = drafted.or_insert_with(|| Condition::clone(open));
+                condition.reported.insert(channel);
+            }
+            return;
+        }
+        let waits =
+            |delivery: &Delivery| delivery.channel == channel && delivery.due == Due::AfterOpening;
+        let about = self.world.outgoing_about(id).map(|outgoing| outgoing.id);
+        let about: Vec<OutgoingId> = about.collect();
+        let (now, order) = (self.now, self.order);
+        for record in about {
+            self.edit(record, waits, |delivery| {
+                let due = Due::At {
+                    at: now,
+                    held: None,
+                };
+                delivered.then_some(Delivery {
+                    due,
+                    planned: order,
+                    ..delivery
+                })
+            });
+            if delivered {
+                self.note_in_closing(record, id, channel);
+            }
+        }
+    }
+
+    /// The end of the condition is in the outbox, but not planned yet.
+    fn note_in_closing(&mut self, record: OutgoingId, condition: ConditionId, channel: ChannelId) {
+        let Some(record) = self
+            .record(record)
+            .filter(|record| record.deliveries.is_none())
+        else {
+            return;
+        };
+        let mut record = record.clone();
+        for event in &mut record.events {
+            if let What::Closed {
+                condition: closed,
+                reported,
+                ..
+            } = &mut event.what
+                && *closed == condition
+            {
+                reported.insert(channel);
+            }
+        }
+        self.outgoing.insert(record.id, record);
+    }
+}

@@ -7,6 +7,7 @@ mod clock;
 mod complete;
 mod conditions;
 mod deliveries;
+mod delivery_rules;
 mod dispatch;
 mod end;
 mod once;

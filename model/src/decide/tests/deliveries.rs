@@ -20,7 +20,7 @@ use crate::sealing::{SealingKey, SecretValue};
 use crate::testing::{TestWorld, complete, key, source, step, succeeded};
 use crate::{Actor, Change, ProjectId, ScanKey, StepOutcome, StepStatus};
 
-const MANUAL: &str = "
+pub(super) const MANUAL: &str = "
 scans:
   manual:
     on: {dispatch: {}}
@@ -50,18 +50,18 @@ pub(super) fn hook(project: Option<ProjectId>, text: &str) -> SetChannel {
     }
 }
 
-fn project() -> Option<ProjectId> {
+pub(super) fn project() -> Option<ProjectId> {
     Some(ProjectId::of_source(&source()))
 }
 
-fn channel(test: &TestWorld, text: &str) -> Arc<Channel> {
+pub(super) fn channel(test: &TestWorld, text: &str) -> Arc<Channel> {
     let mut all = test.world.channels();
     all.find(|channel| channel.name == name(text))
         .unwrap()
         .clone()
 }
 
-fn job(test: &mut TestWorld, scan: &ScanKey, succeeds: bool) -> Vec<Change> {
+pub(super) fn job(test: &mut TestWorld, scan: &ScanKey, succeeds: bool) -> Vec<Change> {
     let runner = test.world.runners().next().map(|runner| runner.id);
     let runner = runner.unwrap_or_else(|| test.runner("first", &[]));
     let job = test
@@ -80,7 +80,7 @@ fn job(test: &mut TestWorld, scan: &ScanKey, succeeds: bool) -> Vec<Change> {
 const PLAN: PlanDeliveries = PlanDeliveries { at_start: false };
 
 /// Plans until a message begins, or there is nothing to plan now.
-fn plan(test: &mut TestWorld) -> Vec<Arc<Channel>> {
+pub(super) fn plan(test: &mut TestWorld) -> Vec<Arc<Channel>> {
     while PLAN
         .due(&test.world, test.now)
         .is_some_and(|at| at <= test.now)
@@ -94,7 +94,7 @@ fn plan(test: &mut TestWorld) -> Vec<Arc<Channel>> {
 }
 
 /// The events of the message that a channel is sending, oldest first.
-fn events(test: &TestWorld, channel: &Channel) -> Vec<Event> {
+pub(super) fn events(test: &TestWorld, channel: &Channel) -> Vec<Event> {
     let at = channel.sending.as_ref().unwrap().at;
     let mut found: Vec<Event> = Vec::new();
     let mut due: Vec<_> = test.world.due_for(channel.id, at).collect();
@@ -115,7 +115,7 @@ fn events(test: &TestWorld, channel: &Channel) -> Vec<Event> {
     found
 }
 
-fn what(events: &[Event]) -> Vec<&'static str> {
+pub(super) fn what(events: &[Event]) -> Vec<&'static str> {
     let word = |event: &Event| match &event.what {
         What::Opened { .. } => "opened",
         What::FailedAgain { .. } => "again",
@@ -127,7 +127,7 @@ fn what(events: &[Event]) -> Vec<&'static str> {
     events.iter().map(word).collect()
 }
 
-fn end(test: &mut TestWorld, channel: &Channel, result: SendResult) -> Vec<Change> {
+pub(super) fn end(test: &mut TestWorld, channel: &Channel, result: SendResult) -> Vec<Change> {
     let sending = channel.sending.as_ref().unwrap();
     let record = DeliveryRecord {
         at: test.now,
@@ -152,7 +152,7 @@ fn end(test: &mut TestWorld, channel: &Channel, result: SendResult) -> Vec<Chang
     test.changes(end).unwrap().0
 }
 
-fn delivered() -> SendResult {
+pub(super) fn delivered() -> SendResult {
     SendResult::Delivered {
         reply: "200".to_owned(),
     }
@@ -172,7 +172,7 @@ fn retry(test: &TestWorld) -> SendResult {
 }
 
 /// Plans, and returns what each channel sends; everything arrives.
-fn sent(test: &mut TestWorld) -> Vec<Vec<&'static str>> {
+pub(super) fn sent(test: &mut TestWorld) -> Vec<Vec<&'static str>> {
     let mut sent = Vec::new();
     for channel in plan(test) {
         sent.push(what(&events(test, &channel)));
@@ -182,7 +182,7 @@ fn sent(test: &mut TestWorld) -> Vec<Vec<&'static str>> {
     sent
 }
 
-fn minutes(test: &mut TestWorld, minutes: i64) {
+pub(super) fn minutes(test: &mut TestWorld, minutes: i64) {
     test.pass(TimeDelta::minutes(minutes));
 }
 

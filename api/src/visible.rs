@@ -233,7 +233,7 @@ impl Visible {
     /// Lines of the delivery log, newest first, of channels that the caller sees.
     pub(crate) async fn deliveries(
         &self,
-        since: Option<Timestamp>,
+        span: (Option<Timestamp>, Option<Timestamp>),
         takes: impl Fn(&DeliveryRecord) -> bool,
         from: Option<DayPlace>,
         limit: usize,
@@ -242,7 +242,7 @@ impl Visible {
             takes(record) && self.read(|seen| seen.sees_channel_of(record.project))
         };
         let state = self.state();
-        Ok(state.deliveries((since, None), takes, from, limit).await?)
+        Ok(state.deliveries(span, takes, from, limit).await?)
     }
 
     /// The events with these ids, which happened in this time.

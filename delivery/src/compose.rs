@@ -39,23 +39,35 @@ pub(crate) struct Composed {
 pub(crate) struct Wanted {
     pub(crate) event: Event,
     pub(crate) rule: Option<Rule>,
+    /// Why it is not sent.
+    pub(crate) suppressed: Option<Suppressed>,
 }
 
 pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Channel) -> Composed {
-    let (mut wanted, left_out, mut suppressed) = handle
+    let (mut wanted, left_out) = handle
         .state()
         .read(|world| collect(world, channel, handle.now()));
     wanted.sort_by_key(|it| it.event.at);
     let (mut items, mut others): (Vec<Item>, Vec<Event>) = (Vec::new(), Vec::new());
+    let mut unsent = Vec::new();
     for wanted in wanted {
         if items.len() == SHOWN {
-            others.push(wanted.event);
-            continue;
+            if wanted.suppressed.is_none() {
+                others.push(wanted.event);
+            }
+        } else if unsent.len() < SHOWN || wanted.suppressed.is_none() {
+            let item = Item::of(handle, settings, channel, wanted).await;
+            match item.suppressed {
+                Some(_) => unsent.push(item),
+                None => items.push(item),
+            }
         }
-        match Item::of(handle, settings, channel, wanted).await {
-            Some(item) => items.push(item),
-            None => suppressed = Some(Suppressed::NoNewLines),
-        }
+    }
+    // If nothing is sent, the delivery log says so about the events that are not sent.
+    let mut suppressed = None;
+    if items.is_empty() && left_out == 0 {
+        suppressed = unsent.last().and_then(|item| item.suppressed);
+        items = unsent;
     }
     let events: Vec<&Event> = items.iter().map(|it| &it.event).chain(&others).collect();
     let count = events.len() as u64 + left_out;
@@ -98,7 +110,7 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
         events: events.iter().map(|event| event.id).take(NAMED).collect(),
         event_count: count,
         jobs,
-        suppressed: suppressed.filter(|_| count == 0),
+        suppressed,
     }
 }
 
@@ -116,14 +128,10 @@ fn all(items: &[Item], count: u64) -> String {
     text
 }
 
-/// The events of the message, how many others it counts, and why events were left out.
-fn collect(
-    world: &World,
-    channel: &Channel,
-    now: Timestamp,
-) -> (Vec<Wanted>, u64, Option<Suppressed>) {
+/// The events of the message, and how many others it counts.
+fn collect(world: &World, channel: &Channel, now: Timestamp) -> (Vec<Wanted>, u64) {
     let at = channel.sending.as_ref().map_or(now, |sending| sending.at);
-    let (mut wanted, mut left_out, mut suppressed) = (Vec::new(), 0, None);
+    let (mut wanted, mut left_out) = (Vec::new(), 0);
     let mut seen: HashSet<OutgoingId> = HashSet::new();
     // Events of one moment stay in their order.
     let mut due: Vec<_> = world.due_for(channel.id, at).collect();
@@ -153,20 +161,19 @@ fn collect(
                 if !delivery.events.contains(&event.id) {
                     continue;
                 }
-                match is_repeat.then(|| unwanted(world, event, now)).flatten() {
-                    Some(reason) => suppressed = Some(reason),
-                    None => wanted.push(Wanted {
-                        event: event.clone(),
-                        rule: rule.cloned(),
-                    }),
-                }
+                let suppressed = is_repeat.then(|| unwanted(world, event, now)).flatten();
+                wanted.push(Wanted {
+                    event: event.clone(),
+                    rule: rule.cloned(),
+                    suppressed,
+                });
             }
         }
         if is_in_message {
             left_out += outgoing.left_out;
         }
     }
-    (wanted, left_out, suppressed)
+    (wanted, left_out)
 }
 
 /// Why a condition is not reported again.

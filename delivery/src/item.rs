@@ -3,6 +3,7 @@
 use model::channel::Channel;
 use model::condition::{Condition, Problem, Subject};
 use model::event::{Event, What};
+use model::outbox::Suppressed;
 use model::{ChannelId, ConditionId, JobId, ScanKey, Timestamp, World};
 use reconciler::Handle;
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ pub(crate) struct Item {
     pub(crate) event: Event,
     /// The job that its link shows.
     pub(crate) job: Option<JobId>,
+    /// Why it is not sent.
+    pub(crate) suppressed: Option<Suppressed>,
     pub(crate) title: String,
     pub(crate) text: String,
     pub(crate) link: Option<String>,
@@ -41,14 +44,17 @@ struct Known {
 }
 
 impl Item {
-    /// None if the rule asks only for new lines, and there are none.
     pub(crate) async fn of(
         handle: &Handle,
         settings: &Settings,
         channel: &Channel,
         wanted: Wanted,
-    ) -> Option<Self> {
-        let Wanted { event, rule } = wanted;
+    ) -> Self {
+        let Wanted {
+            event,
+            rule,
+            suppressed,
+        } = wanted;
         let known = handle
             .state()
             .read(|world| Known::of(world, channel, &event));
@@ -65,9 +71,10 @@ impl Item {
             text,
             lines: Vec::new(),
             more: 0,
+            suppressed,
         };
         if let Some(job) = &job {
-            said.add(handle, job, &event, &known, rule.as_ref()).await?;
+            said.add(handle, job, &event, &known, rule.as_ref()).await;
             said.title = job.masked(&said.title);
             said.text = job.masked(&said.text);
             said.lines = job.masked_lines(&said.lines);
@@ -82,15 +89,16 @@ impl Item {
             Some(rule) => rendered(rule, &facts, text),
             None => text,
         };
-        Some(Self {
+        Self {
             job: known.job,
+            suppressed: said.suppressed,
             title: said.title,
             text,
             link,
             thread: known.thread,
             facts,
             event,
-        })
+        }
     }
 }
 
@@ -102,10 +110,11 @@ struct Said {
     lines: Vec<String>,
     /// How many other lines there are.
     more: usize,
+    suppressed: Option<Suppressed>,
 }
 
 impl Said {
-    /// Adds what the records of the job say. None if the rule asks only for new lines, and there are none.
+    /// Adds what the records of the job say.
     async fn add(
         &mut self,
         handle: &Handle,
@@ -113,7 +122,7 @@ impl Said {
         event: &Event,
         known: &Known,
         rule: Option<&Rule>,
-    ) -> Option<()> {
+    ) {
         let state = handle.state();
         match &event.what {
             What::Opened { problem, .. } | What::FailedAgain { problem, .. } => {
@@ -124,7 +133,7 @@ impl Said {
                     ..
                 } = problem
                 else {
-                    return Some(());
+                    return;
                 };
                 let fine = fine_since.map(|since| known.since - since);
                 let cause = job.cause(state).await;
@@ -147,10 +156,12 @@ impl Said {
                         && !rule.events.contains(&EventName::Artifact)
                 });
                 if content == Content::None && !needs_lines {
-                    return Some(());
+                    return;
                 }
                 match job.new_lines(state, artifact, *previous).await {
-                    Ok(found) if needs_lines && found.count == 0 => return None,
+                    Ok(found) if needs_lines && found.count == 0 => {
+                        self.suppressed = Some(Suppressed::NoNewLines);
+                    }
                     Ok(found) => self.say_new_lines(artifact, content, found),
                     Err(why) => {
                         self.text = format!("The new lines of {artifact} are not known: {why}.");
@@ -159,7 +170,6 @@ impl Said {
             }
             What::Closed { .. } | What::SlotMissed | What::WorkflowRemoved => {}
         }
-        Some(())
     }
 
     fn say_new_lines(&mut self, artifact: &str, content: Content, found: NewLines) {
@@ -443,6 +453,7 @@ mod tests {
             text: String::new(),
             lines: Vec::new(),
             more: 0,
+            suppressed: None,
         };
         let found = NewLines {
             count: 3,

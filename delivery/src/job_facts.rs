@@ -140,6 +140,10 @@ impl JobFacts {
             Some(error) => sentence(&format!("{}: {error}", self.job.reason())),
             None => sentence(&self.job.reason().to_string()),
         };
+        if let Some(retry) = self.job.retry_of {
+            let (attempt, attempts) = (retry.attempt, retry.attempts);
+            text.push_str(&format!("\nIt was attempt {attempt} of {attempts}."));
+        }
         if failures > 1 {
             text.push_str(&format!("\n{failures} failures in a row."));
         }

@@ -37,6 +37,7 @@ mod listeners;
 mod load;
 mod machine;
 mod news;
+mod notify;
 mod open_files;
 mod outputs;
 mod power_cuts;

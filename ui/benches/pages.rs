@@ -75,6 +75,7 @@ fn job(number: u128) -> Job {
         dispatched_by: None,
         rerun_of: None,
         source: None,
+        messages: Vec::new(),
         storing: None,
         retry_of: None,
         retried_by: None,

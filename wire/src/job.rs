@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Artifact, ArtifactProgress, is_zero};
+use crate::{Artifact, ArtifactProgress, Delivery, is_zero};
 
 /// One invocation of a scan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +81,9 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
     pub log: LogSummary,
+    /// The newest attempts of the newest messages about it, newest first. Only for a single job, and only with `notify:read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Delivery>,
 }
 
 impl Job {

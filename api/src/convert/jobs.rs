@@ -57,6 +57,7 @@ pub(crate) fn job(
         artifacts: run
             .map(|run| run.artifacts.iter().map(artifact).collect())
             .unwrap_or_default(),
+        messages: Vec::new(),
         storing: storing.map(progress),
         outputs: run.map(|run| run.outputs.clone()).unwrap_or_default(),
         log: wire::LogSummary {

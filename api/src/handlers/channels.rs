@@ -1,5 +1,6 @@
 //! `/v0/channels` and `/v0/deliveries`
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
@@ -7,7 +8,7 @@ use delivery::Outcome;
 use model::channel::{Channel, Offered, SendingStep};
 use model::decide::{DeleteChannel, Precondition, SendAgain, SetAnswer, SetChannel};
 use model::outbox::{DeliveryRecord, SendResult, Suppressed};
-use model::{JobId, ProjectId, Scope, SecretValue, Seen};
+use model::{Job, JobId, ProjectId, Scope, SecretValue, Seen};
 use state::DayPlace;
 use uuid::Uuid;
 use warp::reply::Response;
@@ -26,6 +27,10 @@ use crate::visible::{Shown, Visible};
 
 /// Events of a failed message are at most this much older than its last attempt.
 const EVENT_AGE: TimeDelta = TimeDelta::days(3);
+
+/// Messages that the page of a job shows, and attempts that are read for them.
+const MESSAGES_OF_JOB: usize = 3;
+const ATTEMPTS_READ: usize = 50;
 
 /// The channels of one project, or of all projects and the instance.
 pub(crate) fn list(
@@ -227,12 +232,32 @@ pub(crate) async fn deliveries(
     // Messages about a job are younger than the job.
     let since = query.job.map(JobId::moment);
     let page = user
-        .deliveries(since, takes, query.from, query.limit)
+        .deliveries((since, None), takes, query.from, query.limit)
         .await?;
     let records = page.records.into_iter();
     Ok(Page {
         next_cursor: page.next.map(audit::cursor),
         ..Page::all(user.read(|seen| records.map(|record| shown(seen, record)).collect()))
+    })
+}
+
+/// The newest messages about a job, each with its newest attempt. None if the log cannot be read.
+pub(super) async fn messages(user: &Visible, job: &Job) -> Vec<wire::Delivery> {
+    if user.read(|seen| seen.channels().next().is_none()) {
+        return Vec::new();
+    }
+    let until = job.state.end().map(|end| end.at + EVENT_AGE);
+    let span = (Some(job.id.moment()), until);
+    let takes = |record: &DeliveryRecord| record.jobs.contains(&job.id);
+    let Ok(page) = user.deliveries(span, takes, None, ATTEMPTS_READ).await else {
+        return Vec::new();
+    };
+    let mut known = BTreeSet::new();
+    let newest = page.records.into_iter();
+    let newest = newest.filter(|record| known.insert(record.message.uuid()));
+    user.read(|seen| {
+        let shown = newest.map(|record| shown(seen, record));
+        shown.take(MESSAGES_OF_JOB).collect()
     })
 }
 
@@ -280,7 +305,7 @@ impl Visible {
     ) -> Result<Vec<model::event::Event>, Failure> {
         let is_it =
             |record: &DeliveryRecord| record.message.uuid() == message && record.project == owner;
-        let page = self.deliveries(None, is_it, None, 1).await?;
+        let page = self.deliveries((None, None), is_it, None, 1).await?;
         let unknown = || Failure::not_found("message", &message.to_string());
         let record = page.records.into_iter().next().ok_or_else(unknown)?;
         if !matches!(record.result, SendResult::Failed { .. }) {

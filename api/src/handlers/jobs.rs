@@ -10,7 +10,7 @@ use warp::reply::Response;
 use wire::{CancelJob, ChangedJob, ErrorCode, JobContext, Page};
 use workflow::{Context, ScanName};
 
-use super::workflows;
+use super::{channels, workflows};
 use crate::convert;
 use crate::failure::Failure;
 use crate::limits::WAIT;
@@ -199,7 +199,7 @@ pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, 
     let job = user.job_named(request.parameter(0)).await?;
     let id = job.id;
     if job.state.is_terminal() || !is_waited_for {
-        return Ok(reply::ok(&wire_job(user, &job).await?));
+        return Ok(reply::ok(&with_messages(user, &job).await?));
     }
     let held_until = Instant::now() + WAIT;
     let mut changes = user.job_changed(&job);
@@ -208,12 +208,12 @@ pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, 
         changes.mark_unchanged();
         let job = user.job(id).await?;
         if job.state.is_terminal() || Instant::now() >= held_until {
-            return Ok(reply::ok(&wire_job(user, &job).await?));
+            return Ok(reply::ok(&with_messages(user, &job).await?));
         }
         tokio::select! {
             _ = changes.changed() => {}
             () = tokio::time::sleep_until(held_until) => {}
-            () = user.stopping() => return Ok(reply::ok(&wire_job(user, &job).await?)),
+            () = user.stopping() => return Ok(reply::ok(&with_messages(user, &job).await?)),
             failure = user.rights_lost() => return Err(failure),
         }
     }
@@ -294,6 +294,15 @@ pub(crate) async fn cancel_named(user: &Visible, named: &str) -> Result<ShownJob
 /// Removes a finished job with its log and artifacts. A repeat fails, because the job no longer exists.
 pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
     user.delete_job(&user.job_named(named).await?).await
+}
+
+/// The job with the messages about it, if the caller may see them.
+pub(crate) async fn with_messages(user: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
+    let mut converted = wire_job(user, job).await?;
+    if user.rights().scopes.allow(Scope::NotifyRead) {
+        converted.messages = channels::messages(user, job).await;
+    }
+    Ok(converted)
 }
 
 /// Converts a job, with the values from other files than its record.

@@ -96,7 +96,7 @@ fn unknown(seen: model::Seen<'_>, filter: &JobFilter) -> &'static str {
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let shown = frame.user.job_named(frame.parameter(0)).await?;
-    let job = jobs::wire_job(frame.user, &shown).await?;
+    let job = jobs::with_messages(frame.user, &shown).await?;
     let workflow = links::workflow_name(&job.workflow);
     // The workflow or the scan may be gone, but the page of the job is still useful.
     let lines = charts::history(frame, &workflow, &job.scan, charts::USUAL_OF);

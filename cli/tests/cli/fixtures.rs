@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 use wire::{
-    Artifact, ArtifactPhase, ArtifactProgress, CausedJob, Circle, Clause, Condition, Diagnostic,
-    Evaluation, Explanation, Input, Job, JobReason, JobState, LedgerCause, LedgerOutcome,
-    LedgerRecord, LogRecord, LogSummary, NewLogRecord, Revision, RevisionRef, Runner, RunnerJob,
-    RunnerRef, Scan, ScanInput, ScanRead, Schedule, Severity, Source, SourceAccess, StaleFile,
-    Step, StepOutcome, StepStatus, Stream, SuspendedPart, Suspension, Tip, Token, Trigger,
-    UnfinishedJob, Watching, Why, Workflow, WorkflowRef,
+    Artifact, ArtifactPhase, ArtifactProgress, CausedJob, Circle, Clause, Condition, Delivery,
+    DeliveryResult, Diagnostic, Evaluation, Explanation, Input, Job, JobReason, JobState,
+    LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Revision,
+    RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule, SendResult,
+    Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream,
+    SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, Watching, Why, Workflow,
+    WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -56,6 +57,10 @@ pub(crate) fn job(state: JobState) -> Job {
         created_at: at(0),
         dispatched_by: None,
         rerun_of: None,
+        messages: (state == JobState::Succeeded)
+            .then(delivery)
+            .into_iter()
+            .collect(),
         storing: (state == JobState::Running).then(|| ArtifactProgress {
             name: "hosts".to_owned(),
             phase: ArtifactPhase::Uploading,
@@ -472,5 +477,24 @@ pub(crate) fn why() -> Why {
                 LedgerOutcome::Made { job: id(2) },
             ),
         ],
+    }
+}
+
+fn delivery() -> Delivery {
+    Delivery {
+        at: at(10),
+        message: id(40),
+        channel: "ops".to_owned(),
+        project: Some("main".to_owned()),
+        attempt: 1,
+        repeated: false,
+        result: SendResult {
+            result: DeliveryResult::Delivered,
+            reply: "204".to_owned(),
+        },
+        retry_at: None,
+        title: "Recovered: main/nightly/recon subdomains".to_owned(),
+        events: 1,
+        jobs: vec![id(1)],
     }
 }

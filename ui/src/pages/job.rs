@@ -164,6 +164,13 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
     if !page.history.0.is_empty() {
         facts.push(("history", page.history.clone()));
     }
+    for message in &job.messages {
+        let result = &message.result;
+        facts.push((
+            "message",
+            html! { "to " (message.channel) ", " (result.result.as_str()) ": " (result.reply) ", " (at(message.at)) },
+        ));
+    }
     facts
 }
 

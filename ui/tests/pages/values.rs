@@ -105,6 +105,25 @@ pub(crate) fn revision_ref(texts: Texts, number: u64) -> RevisionRef {
     }
 }
 
+fn delivery(texts: Texts) -> Delivery {
+    Delivery {
+        at: ago(11),
+        message: id(40),
+        channel: texts.text("ops"),
+        project: Some(texts.text("main")),
+        attempt: 2,
+        repeated: false,
+        result: SendResult {
+            result: DeliveryResult::Retry,
+            reply: texts.text("503 Service Unavailable"),
+        },
+        retry_at: None,
+        title: texts.text("Failed: main/recon probe"),
+        events: 1,
+        jobs: vec![id(6)],
+    }
+}
+
 pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
     let started = !matches!(state, JobState::Scheduled | JobState::Skipped);
     Job {
@@ -133,6 +152,10 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
         created_at: ago(260),
         dispatched_by: (state != JobState::Running).then(|| texts.text("token ada")),
         rerun_of: (state == JobState::Cancelled).then(|| id(4)),
+        messages: (state == JobState::Failed)
+            .then(|| delivery(texts))
+            .into_iter()
+            .collect(),
         storing: (state == JobState::Running).then(|| ArtifactProgress {
             name: texts.text("hosts"),
             phase: ArtifactPhase::Uploading,

@@ -19,7 +19,7 @@ pub(crate) mod logs;
 pub(crate) mod projects;
 mod prune;
 pub(crate) mod revisions;
-mod rules;
+pub(crate) mod rules;
 pub(crate) mod runners;
 pub(crate) mod scans;
 pub(crate) mod schema;

@@ -13,6 +13,7 @@ mod html;
 mod jobs;
 mod live;
 mod logs;
+mod notifications;
 mod overview;
 mod projects;
 mod reader;
@@ -98,6 +99,7 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
         PageRoute::Blob => Box::pin(handlers::blobs::download(user, request)),
         PageRoute::Projects => return projects::list(frame),
         PageRoute::Project => return projects::show(frame),
+        PageRoute::Notifications => Box::pin(notifications::show(frame)),
         PageRoute::Tokens => return tokens::list(frame),
         PageRoute::Audit => Box::pin(daemon::audit(frame)),
         PageRoute::Settings => return Ok(sign_in::settings(frame)),
@@ -145,6 +147,12 @@ pub(crate) async fn act(
         ActionRoute::DeleteVar => Box::pin(projects::delete_var(frame)),
         ActionRoute::SetSecret => Box::pin(projects::set_secret(frame, typed)),
         ActionRoute::DeleteSecret => Box::pin(projects::delete_secret(frame)),
+        ActionRoute::SetChannel => Box::pin(notifications::set_channel(frame, typed)),
+        ActionRoute::TestChannel => Box::pin(notifications::test_channel(frame)),
+        ActionRoute::RetryChannel => Box::pin(notifications::retry(frame, typed)),
+        ActionRoute::DeleteChannel => Box::pin(notifications::delete_channel(frame)),
+        ActionRoute::SetRule => Box::pin(notifications::set_rule(frame, typed)),
+        ActionRoute::DeleteRule => Box::pin(notifications::delete_rule(frame)),
         ActionRoute::CreateToken => Box::pin(tokens::create(frame, typed)),
         ActionRoute::RegenerateToken => Box::pin(tokens::regenerate(frame, typed)),
         ActionRoute::RevokeToken => Box::pin(tokens::revoke(frame)),

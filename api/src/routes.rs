@@ -118,13 +118,14 @@ names! {
     PageRoute {
         Overview Jobs Job JobContext Log RawLog LogRecords LogSearch Artifact ArtifactEntries ArtifactDiff
         Workflows Workflow Revisions Revision Scan DispatchForm Runners Runner Sources Source Artifacts
-        Blobs Blob Projects Project Tokens Audit Settings About Live
+        Blobs Blob Projects Project Notifications Tokens Audit Settings About Live
     }
     ActionRoute {
         Logout EndSession EndSessions CancelJob DeleteJob RerunJob DeleteArtifact Dispatch SuspendWorkflow
         ResumeWorkflow SuspendScan ResumeScan CreateRegistration RemoveRunner SyncSource ApproveSource
         UploadBlob DeleteBlob SetVar DeleteVar SetSecret DeleteSecret CreateToken RegenerateToken
-        RevokeToken AcknowledgeCondition SilenceCondition
+        RevokeToken AcknowledgeCondition SilenceCondition SetChannel TestChannel RetryChannel
+        DeleteChannel SetRule DeleteRule
     }
 }
 
@@ -218,6 +219,7 @@ impl PageRoute {
                 | Self::Sources
                 | Self::Source
                 | Self::Artifacts
+                | Self::Notifications
         )
     }
 }

@@ -257,6 +257,7 @@ impl Scene {
             page("source", "/sources/main".to_owned()),
             page("projects", "/projects".to_owned()),
             page("variables", "/projects/main".to_owned()),
+            page("notifications", "/notifications".to_owned()),
             page("tokens", "/tokens".to_owned()),
             page("audit", "/audit".to_owned()),
             page("settings", "/settings".to_owned()),

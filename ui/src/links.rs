@@ -25,6 +25,9 @@ pub const SOURCES: &str = "/sources";
 pub const ARTIFACTS: &str = "/artifacts";
 pub const BLOBS: &str = "/blobs";
 pub const PROJECTS: &str = "/projects";
+pub const NOTIFICATIONS: &str = "/notifications";
+pub const CHANNELS: &str = "/notifications/channels";
+pub const RULES: &str = "/notifications/rules";
 pub const TOKENS: &str = "/tokens";
 pub const AUDIT: &str = "/audit";
 pub const SETTINGS: &str = "/settings";
@@ -180,6 +183,20 @@ pub fn acknowledge(condition: Uuid) -> String {
 
 pub fn silence(condition: Uuid) -> String {
     format!("/conditions/{condition}/silence")
+}
+
+/// What a form does with a channel: `test`, `retry` or `delete`. Without a project, the channel belongs to the instance.
+pub fn channel(project: Option<&str>, name: &str, action: &str) -> String {
+    below_owned(CHANNELS, project, name, action)
+}
+
+pub fn delete_rule(project: Option<&str>, name: &str) -> String {
+    below_owned(RULES, project, name, "delete")
+}
+
+fn below_owned(path: &str, project: Option<&str>, name: &str, action: &str) -> String {
+    let path = format!("{path}/{}/{action}", segment(name));
+    with_query(&path, &[("project", project.unwrap_or_default())])
 }
 
 pub fn runner(id: Uuid) -> String {

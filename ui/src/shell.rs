@@ -13,7 +13,7 @@ pub use problem::problem_page;
 
 use crate::sprite::sprite;
 use crate::words::icon;
-use crate::{assets, form, links};
+use crate::{assets, form, links, topics};
 
 /// Who requests a page, when, and from which daemon.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Visit {
     }
 }
 
-/// The numbers in the menu, counting only what the viewer may see. A zero is not shown.
+/// The numbers in the menu and beside the bell, counting only what the viewer may see. A zero is not shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Active workflows.
@@ -51,6 +51,8 @@ pub struct Counts {
     pub jobs: usize,
     /// Connected runners.
     pub runners: usize,
+    /// Open conditions that nobody has acknowledged or silenced.
+    pub conditions: usize,
 }
 
 /// A short, deterministic hash of a form's name.
@@ -107,6 +109,7 @@ pub enum Menu {
     Jobs,
     Runners,
     Sources,
+    Notifications,
     Artifacts,
     Blobs,
     Variables,
@@ -120,7 +123,10 @@ pub enum Menu {
 const GROUPS: &[(&str, &[Menu])] = {
     use Menu::*;
     &[
-        ("", &[Overview, Workflows, Jobs, Runners, Sources]),
+        (
+            "",
+            &[Overview, Workflows, Jobs, Runners, Sources, Notifications],
+        ),
         ("Data", &[Artifacts, Blobs, Variables]),
         ("You", &[Tokens, Audit, Settings, About]),
     ]
@@ -151,13 +157,21 @@ impl Menu {
 
     /// Label, icon, address, and the scope that its page needs.
     const fn entry(self) -> (&'static str, &'static str, &'static str, Option<Scope>) {
-        use Scope::{Admin, BlobRead, JobRead, ProjectRead, RunnerRead, TokenWrite, WorkflowRead};
+        use Scope::{
+            Admin, BlobRead, JobRead, NotifyRead, ProjectRead, RunnerRead, TokenWrite, WorkflowRead,
+        };
         match self {
             Self::Overview => ("Overview", "home", links::OVERVIEW, None),
             Self::Workflows => ("Workflows", "flow", links::WORKFLOWS, Some(WorkflowRead)),
             Self::Jobs => ("Jobs", "jobs", links::JOBS, Some(JobRead)),
             Self::Runners => ("Runners", "runner", links::RUNNERS, Some(RunnerRead)),
             Self::Sources => ("Sources", "source", links::SOURCES, Some(ProjectRead)),
+            Self::Notifications => (
+                "Notifications",
+                "bell",
+                links::NOTIFICATIONS,
+                Some(NotifyRead),
+            ),
             Self::Artifacts => ("Artifacts", "sheet", links::ARTIFACTS, Some(WorkflowRead)),
             Self::Blobs => ("Blobs", "box", links::BLOBS, Some(BlobRead)),
             Self::Variables => (
@@ -308,6 +322,19 @@ impl<'a> Shell<'a> {
                 a.find href=(links::JOBS) data-opens="finder" {
                     (icon("search")) span { "Go to scan, job, runner…" } kbd { "Ctrl K" }
                 }
+                @if self.visit.may(Scope::WorkflowRead) { (self.bell()) }
+            }
+        }
+    }
+
+    /// The number of conditions that need the reader, with a link to their list.
+    fn bell(&self) -> Markup {
+        let open = self.visit.counts.conditions;
+        html! {
+            a #bell.button.small.danger[open > 0] href={ (links::OVERVIEW) "#needs" } title="Needs you" data-live=(topics::CONDITIONS) {
+                (icon("bell"))
+                @if open > 0 { (open) }
+                span.visually-hidden { " " (if open == 1 { "open condition" } else { "open conditions" }) }
             }
         }
     }

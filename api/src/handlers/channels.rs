@@ -61,10 +61,18 @@ pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response
     let name = name(request.parameter(0))?;
     let expects = precondition(&request.headers)?;
     let asked = asked(&mut request).await?;
-    let SetAnswer { channel, new_key } = put(user, &owner, name, asked, expects).await?;
-    let mut shown = user.read(|seen| convert::channels::channel(seen, &channel));
-    shown.new_key = new_key.map(|key| key.reveal().to_owned());
-    Ok(reply::versioned(&shown, channel.edit.version))
+    let set = put(user, &owner, name, asked, expects).await?;
+    Ok(reply::versioned(
+        &shown_once(user, &set),
+        set.channel.edit.version,
+    ))
+}
+
+/// A channel with its new key.
+pub(crate) fn shown_once(user: &Visible, set: &SetAnswer) -> wire::Channel {
+    let mut shown = user.read(|seen| convert::channels::channel(seen, &set.channel));
+    shown.new_key = set.new_key.as_ref().map(|key| key.reveal().to_owned());
+    shown
 }
 
 /// Reads the body. Errors never quote it, because it may hold a secret.
@@ -136,8 +144,15 @@ pub(crate) async fn remove(
     user.submit(delete).await
 }
 
-/// Sends a test message, and waits for what comes of it.
 pub(super) async fn test(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    Ok(reply::ok(&send_test(user, request).await?))
+}
+
+/// Sends a test message, and waits for what comes of it.
+pub(crate) async fn send_test(
+    user: &Visible,
+    request: &Request,
+) -> Result<wire::SendResult, Failure> {
     owner(user, &request.query)?;
     let channel = find(user, request)?;
     let (result, reply) = match user.test_channel(&channel).await? {
@@ -146,7 +161,7 @@ pub(super) async fn test(user: &Visible, request: &Request) -> Result<Response, 
             (DeliveryResult::Failed, reason)
         }
     };
-    Ok(reply::ok(&wire::SendResult { result, reply }))
+    Ok(wire::SendResult { result, reply })
 }
 
 pub(super) async fn retry(user: &Visible, mut request: Request) -> Result<Response, Failure> {
@@ -197,7 +212,7 @@ pub(crate) struct DeliveriesQuery {
 }
 
 impl DeliveriesQuery {
-    pub(super) fn of(query: &Query) -> Result<Self, Failure> {
+    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
         let job = query.get("job").map(|text| {
             let parsed: Result<JobId, _> = text.parse();
             parsed.map_err(|error| Failure::invalid("job", error.to_string()))
@@ -318,8 +333,15 @@ impl Visible {
 }
 
 /// The project whose channels the caller may change. None for the instance, which needs `admin`.
-pub(super) fn owner(user: &Visible, query: &Query) -> Result<Shown<Option<ProjectId>>, Failure> {
-    match query.get("project") {
+pub(crate) fn owner(user: &Visible, query: &Query) -> Result<Shown<Option<ProjectId>>, Failure> {
+    owner_named(user, query.get("project"))
+}
+
+pub(crate) fn owner_named(
+    user: &Visible,
+    project: Option<&str>,
+) -> Result<Shown<Option<ProjectId>>, Failure> {
+    match project {
         Some(named) => Ok(projects::project(user, named)?.map(|project| Some(*project))),
         None if user.rights().scopes.allow(Scope::Admin) => user.find(|_| Ok(None)),
         None => Err(Failure::without_scope(Scope::Admin).hint(

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use model::decide::{DeleteRule, SetRule};
 use model::event::{Event, What};
-use model::{ProjectRules, Seen, World};
+use model::{ProjectId, ProjectRules, Seen, World};
 use warp::reply::Response;
 use wire::{Page, PreviewedEvent, QuietHours, RuleDefinition, RuleOrigin};
 use workflow::notify::{NotifyName, Rule, parse_rule};
@@ -15,10 +15,10 @@ use crate::limits::PREVIEWED;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
-use crate::visible::Visible;
+use crate::visible::{Shown, Visible};
 
 /// The rules in force of one project, or of all projects and the instance.
-pub(super) fn list(
+pub(crate) fn list(
     user: &Visible,
     project: Option<&str>,
     window: &Window,
@@ -49,11 +49,7 @@ pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response
     let name = request.parameter(0).to_owned();
     let asked: RuleDefinition = request.body.json(&request.headers).await?;
     let rule = parsed(&name, &asked, owner.is_none())?;
-    let set = owner.map(|project| SetRule {
-        project: *project,
-        rule,
-    });
-    user.submit(set).await?;
+    put(user, &owner, rule).await?;
     let shown = user.read(|seen| {
         let record = seen.rules(*owner)?;
         let mut rules = record.all().filter(|rule| rule.name.as_str() == name);
@@ -63,9 +59,29 @@ pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response
     Ok(reply::ok(&shown.ok_or_else(gone)?))
 }
 
+pub(crate) async fn put(
+    user: &Visible,
+    owner: &Shown<Option<ProjectId>>,
+    rule: Rule,
+) -> Result<(), Failure> {
+    let set = owner.map(|project| SetRule {
+        project: *project,
+        rule,
+    });
+    user.submit(set).await
+}
+
 pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let owner = owner(user, &request.query)?;
-    let name = request.parameter(0);
+    remove(user, &owner, request.parameter(0)).await?;
+    Ok(reply::empty())
+}
+
+pub(crate) async fn remove(
+    user: &Visible,
+    owner: &Shown<Option<ProjectId>>,
+    name: &str,
+) -> Result<(), Failure> {
     let unknown =
         |_| Failure::not_found("rule", name).hint("`everscan notify rule list` shows the rules");
     let name = NotifyName::new(name).map_err(unknown)?;
@@ -73,8 +89,7 @@ pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response
         project: *project,
         name,
     });
-    user.submit(delete).await?;
-    Ok(reply::empty())
+    user.submit(delete).await
 }
 
 /// What the rule in the body, or without one the rules in force, would have sent in the last week.
@@ -87,11 +102,27 @@ pub(super) async fn preview(user: &Visible, mut request: Request) -> Result<Resp
     } else {
         vec![parsed("preview", &asked, owner.is_none())?]
     };
+    Ok(reply::ok(&Page::all(past(user, *owner, &rules).await?)))
+}
+
+/// What rules would have sent in the last week.
+pub(crate) async fn past(
+    user: &Visible,
+    owner: Option<ProjectId>,
+    rules: &[Rule],
+) -> Result<Vec<PreviewedEvent>, Failure> {
     let since = user.now() - TimeDelta::days(7);
-    let items = user
-        .past_events(since, *owner, &rules, PREVIEWED, shown_event)
-        .await?;
-    Ok(reply::ok(&Page::all(items)))
+    user.past_events(since, owner, rules, PREVIEWED, shown_event)
+        .await
+}
+
+/// A rule in force.
+pub(crate) fn find(user: &Visible, owner: Option<ProjectId>, name: &str) -> Result<Rule, Failure> {
+    let rule = user.read(|seen| {
+        let mut all = seen.rules(owner)?.all();
+        all.find(|rule| rule.name.as_str() == name).cloned()
+    });
+    rule.ok_or_else(|| Failure::not_found("rule", name))
 }
 
 fn shown_event(world: &World, event: &Event, rule: &Rule) -> PreviewedEvent {
@@ -115,7 +146,11 @@ fn shown_event(world: &World, event: &Event, rule: &Rule) -> PreviewedEvent {
 }
 
 /// Reads a rule with the parser of `everscan.yaml`, for which JSON is YAML.
-fn parsed(name: &str, asked: &RuleDefinition, is_of_instance: bool) -> Result<Rule, Failure> {
+pub(crate) fn parsed(
+    name: &str,
+    asked: &RuleDefinition,
+    is_of_instance: bool,
+) -> Result<Rule, Failure> {
     let mut json = serde_json::to_value(asked).map_err(|error| Failure::internal(&error))?;
     json["name"] = name.into();
     parse_rule(&json.to_string(), is_of_instance).map_err(|diagnostics| {

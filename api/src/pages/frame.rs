@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 use maud::Markup;
+use model::condition::Condition;
 use model::{ActiveWorkflow, Principal, Rights, Scope, Timestamp, WorkflowStatus};
 use ui::form::Refused;
 use ui::links;
@@ -147,10 +148,14 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The counts of the menu, limited to what the reader may see.
+/// The counts of the menu and the bell, limited to what the reader may see.
 fn counts(user: &Visible, rights: &Rights) -> Counts {
     let may = |scope| rights.scopes.allow(scope);
     let is_active = |it: &ActiveWorkflow| it.record.status == WorkflowStatus::Active;
+    let now = user.now();
+    let is_new = |open: &&Arc<Condition>| {
+        open.acknowledged.is_none() && open.silenced_until.is_none_or(|until| until <= now)
+    };
     user.read(|seen| Counts {
         workflows: match may(Scope::WorkflowRead) {
             true => seen.workflows().filter(is_active).count(),
@@ -162,6 +167,10 @@ fn counts(user: &Visible, rights: &Rights) -> Counts {
         },
         runners: match may(Scope::RunnerRead) {
             true => seen.runners().filter(|it| user.is_connected(it)).count(),
+            false => 0,
+        },
+        conditions: match may(Scope::WorkflowRead) {
+            true => seen.conditions().filter(is_new).count(),
             false => 0,
         },
     })

@@ -29,4 +29,13 @@ routes! {
         takes_only::<wire::RetryChannel>("Send a failed message again, or the waiting one now");
     User ListDeliveries GET "/v0/deliveries", NotifyRead; [PROJECT, CHANNEL, JOB, LIMIT, CURSOR], 0,
         lists::<wire::Delivery>("List the attempts to send messages, newest first");
+
+    Page Notifications GET "/notifications", NotifyRead; [CHANNEL, CHANNEL_KIND, RULE, CURSOR], 0;
+
+    Action SetChannel POST "/notifications/channels", NotifyWrite; [], VALUE_BODY;
+    Action TestChannel POST "/notifications/channels/{channel}/test", NotifyWrite; [PROJECT], SMALL_BODY;
+    Action RetryChannel POST "/notifications/channels/{channel}/retry", NotifyWrite; [PROJECT], SMALL_BODY;
+    Action DeleteChannel POST "/notifications/channels/{channel}/delete", NotifyWrite; [PROJECT], SMALL_BODY;
+    Action SetRule POST "/notifications/rules", NotifyWrite; [], VALUE_BODY;
+    Action DeleteRule POST "/notifications/rules/{rule}/delete", NotifyWrite; [PROJECT], SMALL_BODY;
 }

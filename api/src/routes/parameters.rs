@@ -55,6 +55,8 @@ parameters! {
     REASON "reason", "Only jobs whose reason has this code.", one_of(Reason::OF_JOBS);
     ACTOR "actor", "Only actions with the token of this name or id.", text();
     CHANNEL "channel", "Only what was sent to the channel of this name.", text();
+    RULE "rule", "The rule to preview, as `project/name`.", text();
+    CHANNEL_KIND "kind", "The kind of channel that the form adds.", text();
     KIND "kind", "Only lines with an action of this kind.", one_of(AuditKind::NAMES);
 
     WAIT_FOR_END "wait", "Whether to hold the answer until the job is over, up to 50 s.", flag();

@@ -41,6 +41,7 @@ mod log_search;
 mod logs;
 mod metrics;
 mod mutations;
+mod notify_pages;
 mod notify_rules;
 mod operations;
 mod page_contents;

@@ -61,6 +61,8 @@ impl World {
             .replace("{session}", "11111111-1111-4111-8111-111111111111")
             .replace("{token}", "11111111-1111-4111-8111-111111111111")
             .replace("{var}", "URL")
+            .replace("{channel}", "team")
+            .replace("{rule}", "team")
             .replace("{secret}", "KEY");
         assert!(!path.contains('{'), "{path} has no example");
         let query = match route.path {

@@ -10,11 +10,11 @@ use ui::pages::{
 use ui::shell::{Crumb, Visit, problem_page};
 use wire::*;
 
-use crate::empty;
 use crate::lists::{details, drawing, lists};
 use crate::more_values::*;
 use crate::values::*;
 use crate::workflow_values::*;
+use crate::{empty, notify_values};
 
 /// The names of all pages, and the pages.
 pub(crate) fn all(texts: Texts) -> Vec<(&'static str, String)> {
@@ -131,6 +131,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         ("dispatch", dispatch_page(texts, visit, succeeded)),
     ];
     built.extend(lists);
+    built.extend(notify_values::notifications(texts, visit));
     built.extend(dispatch_waits(texts, visit));
     built.extend(details(texts, visit, succeeded));
     built

@@ -12,7 +12,7 @@ use crate::{PLAIN, all, charts, without_tags};
 const WHOLE: [&str; 3] = ["login", "overview", "job-running"];
 
 /// The files of all other cases, with the first words of the names in each.
-const FILES: [(&str, &[&str]); 7] = [
+const FILES: [(&str, &[&str]); 8] = [
     (
         "account",
         &["about", "audit", "login", "problem", "settings", "tokens"],
@@ -26,6 +26,7 @@ const FILES: [(&str, &[&str]); 7] = [
         &["artifact", "artifacts", "blobs", "projects", "variables"],
     ),
     ("jobs", &["job", "jobs"]),
+    ("notifications", &["notifications"]),
     ("runners", &["runner", "runners"]),
     ("sources", &["source", "sources"]),
     (

@@ -9,6 +9,7 @@ mod golden;
 mod graph;
 mod lists;
 mod more_values;
+mod notify_values;
 mod parsed;
 mod sizes;
 mod values;
@@ -251,6 +252,13 @@ const PATHS: &[&str] = &[
     "projects/*/vars/*/delete",
     "projects/*/secrets",
     "projects/*/secrets/*/delete",
+    "notifications",
+    "notifications/channels",
+    "notifications/channels/*/test",
+    "notifications/channels/*/retry",
+    "notifications/channels/*/delete",
+    "notifications/rules",
+    "notifications/rules/*/delete",
     "tokens",
     "tokens/*/regenerate",
     "tokens/*/revoke",

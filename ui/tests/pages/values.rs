@@ -43,6 +43,7 @@ pub(crate) fn visit(texts: Texts) -> Visit {
             workflows: 6,
             jobs: 0,
             runners: 2,
+            conditions: 3,
         },
         form_key: id(0xf0),
     }

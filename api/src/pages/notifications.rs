@@ -1,0 +1,308 @@
+//! Notifications: channels, rules, and what was sent.
+
+use http::StatusCode;
+use maud::Markup;
+use model::Scope;
+use model::decide::Precondition;
+use ui::form::Refused;
+use ui::pages::Answered;
+use ui::{links, pages};
+use warp::reply::Response;
+use wire::{ChannelTarget, MailSecurity, QuietHours, RuleDefinition, SetChannel};
+use workflow::notify::{EventName, NotifyName};
+
+use super::frame::Frame;
+use super::typed::Typed;
+use crate::failure::Failure;
+use crate::handlers::channels::{self, DeliveriesQuery};
+use crate::handlers::{projects, rules};
+use crate::limits::PAGE;
+use crate::page::Window;
+
+const CHANNEL_FIELDS: [&str; 16] = [
+    "kind",
+    "name",
+    "project",
+    "host",
+    "port",
+    "security",
+    "from",
+    "to",
+    "username",
+    "ca",
+    "url",
+    "server",
+    "topic",
+    "command",
+    "offered_to",
+    "offered_to_all",
+];
+
+const RULE_FIELDS: [&str; 14] = [
+    "name",
+    "project",
+    "channel",
+    "events",
+    "workflows",
+    "scans",
+    "after",
+    "group",
+    "repeat",
+    "quiet_from",
+    "quiet_to",
+    "quiet_timezone",
+    "template",
+    "content",
+];
+
+pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let mut answered = Answered::default();
+    if let Some((project, name)) = frame.query("rule").split_once('/') {
+        let owner = channels::owner_named(frame.user, Some(project).filter(|it| !it.is_empty()))?;
+        let rule = rules::find(frame.user, *owner, name)?;
+        let events = rules::past(frame.user, *owner, &[rule]).await?;
+        answered.preview = Some((name.to_owned(), events));
+    }
+    Ok(frame.page(page(frame, &answered).await?))
+}
+
+async fn page(frame: &Frame<'_>, answered: &Answered) -> Result<Markup, Failure> {
+    let all = Window::first(PAGE);
+    let deliveries = DeliveriesQuery {
+        project: None,
+        ..DeliveriesQuery::of(&frame.request.query)?
+    };
+    let projects = match frame.may(Scope::ProjectRead) {
+        true => projects::list(frame.user, &all).items,
+        false => Vec::new(),
+    };
+    let events: Vec<&str> = EventName::ALL
+        .iter()
+        .filter(|event| frame.may(Scope::Admin) || !event.is_of_instance())
+        .map(|event| event.name())
+        .collect();
+    let typed = answered.refused_channel.typed.get("kind");
+    let page = pages::Notifications {
+        channels: &channels::list(frame.user, None, &all)?,
+        rules: &rules::list(frame.user, None, &all)?,
+        deliveries: &channels::deliveries(frame.user, &deliveries).await?,
+        channel: frame.query("channel"),
+        kind: typed.map_or_else(|| frame.query("kind"), String::as_str),
+        projects: &projects,
+        events: &events,
+        answered,
+    };
+    Ok(pages::notifications(&frame.visit, &page))
+}
+
+/// The page after a form, with what came of it.
+async fn answer(
+    frame: &Frame<'_>,
+    status: StatusCode,
+    answered: Answered,
+) -> Result<Response, Failure> {
+    Ok(frame.html(status, page(frame, &answered).await?))
+}
+
+fn back(frame: &Frame<'_>) -> Response {
+    frame.done(Scope::NotifyRead, links::NOTIFICATIONS)
+}
+
+fn text(typed: &Typed, field: &str) -> Option<String> {
+    let text = typed.text(field).trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn words(typed: &Typed, field: &str) -> Vec<String> {
+    let words = typed.text(field).split_whitespace();
+    words.map(str::to_owned).collect()
+}
+
+fn number<T: std::str::FromStr>(typed: &Typed, field: &str) -> Result<Option<T>, Failure> {
+    let parsed = text(typed, field).map(|text| text.parse());
+    parsed
+        .transpose()
+        .map_err(|_| Failure::invalid(field, "is not a number in range"))
+}
+
+fn name(typed: &Typed) -> Result<NotifyName, Failure> {
+    NotifyName::new(typed.text("name").trim())
+        .map_err(|error| Failure::invalid("name", error.to_string()))
+}
+
+pub(super) async fn set_channel(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    // The answer may be the page.
+    frame.need(Scope::NotifyRead)?;
+    let set = async {
+        let owner = channels::owner_named(frame.user, text(typed, "project").as_deref())?;
+        let asked = SetChannel {
+            target: target(typed)?,
+            secret: text(typed, "secret"),
+            offered_to: words(typed, "offered_to"),
+            offered_to_all: typed.text("offered_to_all") == "true",
+        };
+        channels::put(
+            frame.user,
+            &owner,
+            name(typed)?,
+            asked,
+            Precondition::Anything,
+        )
+        .await
+    };
+    match set.await {
+        Ok(set) if set.new_key.is_some() => {
+            let answered = Answered {
+                new: Some(channels::shown_once(frame.user, &set)),
+                ..Answered::default()
+            };
+            answer(frame, StatusCode::OK, answered).await
+        }
+        Ok(_) => Ok(back(frame)),
+        Err(failure) => {
+            let (status, refused_channel) = frame.refused(failure, typed, &CHANNEL_FIELDS)?;
+            let answered = Answered {
+                refused_channel,
+                ..Answered::default()
+            };
+            answer(frame, status, answered).await
+        }
+    }
+}
+
+fn target(typed: &Typed) -> Result<ChannelTarget, Failure> {
+    let field = |name| text(typed, name).unwrap_or_default();
+    let ca = text(typed, "ca");
+    Ok(match typed.text("kind") {
+        "email" => ChannelTarget::Email {
+            host: field("host"),
+            port: number(typed, "port")?,
+            security: match typed.text("security") {
+                "tls" => MailSecurity::Tls,
+                "none" => MailSecurity::None,
+                _ => MailSecurity::Starttls,
+            },
+            from: field("from"),
+            to: words(typed, "to"),
+            username: text(typed, "username"),
+            ca,
+        },
+        "webhook" => ChannelTarget::Webhook {
+            url: field("url"),
+            ca,
+        },
+        "slack" => ChannelTarget::Slack,
+        "discord" => ChannelTarget::Discord,
+        "ntfy" => ChannelTarget::Ntfy {
+            server: field("server"),
+            topic: field("topic"),
+            ca,
+        },
+        "command" => ChannelTarget::Command {
+            command: field("command"),
+        },
+        _ => return Err(Failure::invalid("kind", "is not a kind of channel")),
+    })
+}
+
+pub(super) async fn test_channel(frame: &Frame<'_>) -> Result<Response, Failure> {
+    frame.need(Scope::NotifyRead)?;
+    let result = channels::send_test(frame.user, frame.request).await?;
+    let answered = Answered {
+        tested: Some((frame.parameter(0).to_owned(), result)),
+        ..Answered::default()
+    };
+    answer(frame, StatusCode::OK, answered).await
+}
+
+pub(super) async fn retry(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let owner = channels::owner(frame.user, &frame.request.query)?;
+    let name = channels::name(frame.parameter(0))?;
+    let message = typed.get("message").map(|text| {
+        let unknown = |_| Failure::invalid("message", "is not the id of a message");
+        text.parse().map_err(unknown)
+    });
+    channels::again(frame.user, &owner, name, message.transpose()?).await?;
+    Ok(back(frame))
+}
+
+pub(super) async fn delete_channel(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let owner = channels::owner(frame.user, &frame.request.query)?;
+    let name = channels::name(frame.parameter(0))?;
+    channels::remove(frame.user, &owner, name, Precondition::Anything).await?;
+    Ok(back(frame))
+}
+
+/// Adds a rule, or shows what it would have sent.
+pub(super) async fn set_rule(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    frame.need(Scope::NotifyRead)?;
+    let is_preview = typed.get("preview").is_some();
+    let done = async {
+        let owner = channels::owner_named(frame.user, text(typed, "project").as_deref())?;
+        let rule = rules::parsed(name(typed)?.as_str(), &definition(typed)?, owner.is_none())?;
+        if is_preview {
+            return Ok(Some(rules::past(frame.user, *owner, &[rule]).await?));
+        }
+        rules::put(frame.user, &owner, rule).await?;
+        Ok(None)
+    };
+    let (status, answered) = match done.await {
+        Ok(None) => return Ok(back(frame)),
+        Ok(Some(events)) => {
+            let typed = RULE_FIELDS.iter().map(|field| {
+                let values: Vec<&str> = typed.all(field).collect();
+                ((*field).to_owned(), values.join(" "))
+            });
+            let refused_rule = Refused {
+                typed: typed.collect(),
+                problem: None,
+            };
+            let name = refused_rule.typed.get("name").cloned().unwrap_or_default();
+            (
+                StatusCode::OK,
+                Answered {
+                    preview: Some((name, events)),
+                    refused_rule,
+                    ..Answered::default()
+                },
+            )
+        }
+        Err(failure) => {
+            let (status, refused_rule) = frame.refused(failure, typed, &RULE_FIELDS)?;
+            (
+                status,
+                Answered {
+                    refused_rule,
+                    ..Answered::default()
+                },
+            )
+        }
+    };
+    answer(frame, status, answered).await
+}
+
+fn definition(typed: &Typed) -> Result<RuleDefinition, Failure> {
+    let (from, to) = (text(typed, "quiet_from"), text(typed, "quiet_to"));
+    Ok(RuleDefinition {
+        channel: typed.text("channel").trim().to_owned(),
+        events: typed.all("events").map(str::to_owned).collect(),
+        workflows: words(typed, "workflows"),
+        scans: words(typed, "scans"),
+        after: number(typed, "after")?,
+        group: text(typed, "group"),
+        repeat: text(typed, "repeat"),
+        quiet: (from.is_some() || to.is_some()).then(|| QuietHours {
+            from: from.unwrap_or_default(),
+            to: to.unwrap_or_default(),
+            timezone: text(typed, "quiet_timezone"),
+        }),
+        template: text(typed, "template"),
+        content: text(typed, "content"),
+    })
+}
+
+pub(super) async fn delete_rule(frame: &Frame<'_>) -> Result<Response, Failure> {
+    let owner = channels::owner(frame.user, &frame.request.query)?;
+    rules::remove(frame.user, &owner, frame.parameter(0)).await?;
+    Ok(back(frame))
+}

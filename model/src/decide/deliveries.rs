@@ -33,7 +33,7 @@ impl PlanDeliveries {
     /// When there is something to plan; none until the outbox changes.
     pub fn due(&self, world: &World, now: Timestamp) -> Option<Timestamp> {
         if self.at_start {
-            return world.channels().any(|it| is_sent_now(it)).then_some(now);
+            return busy(world).any(|it| is_sent_now(it)).then_some(now);
         }
         if world.unplanned().next().is_some() || world.orphaned().next().is_some() {
             return Some(now);
@@ -45,8 +45,12 @@ impl PlanDeliveries {
             None if is_overheld(world, channel, now) => Some(now),
             None => begin_at(channel, world.first_due(channel.id)?, now),
         };
-        world.channels().filter_map(at).min()
+        busy(world).filter_map(at).min()
     }
+}
+
+fn busy(world: &World) -> impl Iterator<Item = &Arc<Channel>> {
+    world.busy_channels().filter_map(|id| world.channel(id))
 }
 
 /// Whether a clock that was set back holds what is sent first.
@@ -89,7 +93,7 @@ impl Command for PlanDeliveries {
     ) -> Result<Decision<Vec<Arc<Channel>>>, Refusal> {
         let mut draft = Draft::new(world, moment);
         if self.at_start {
-            let sent = world.channels().filter(|channel| is_sent_now(channel));
+            let sent = busy(world).filter(|channel| is_sent_now(channel));
             for channel in sent.take(DELIVERY_CHANGES) {
                 draft.interrupt(channel);
             }
@@ -120,15 +124,15 @@ impl Command for PlanDeliveries {
             );
         }
         let mut begun = Vec::new();
-        for channel in world.channels() {
+        for channel in draft.busy_channels() {
             if draft.len() >= DELIVERY_CHANGES + MESSAGES_BEGUN {
                 break;
             }
-            if is_overheld(world, channel, moment.now) {
+            if is_overheld(world, &channel, moment.now) {
                 draft.release(channel.id);
                 continue;
             }
-            begun.extend(draft.serve(channel, moment.entropy));
+            begun.extend(draft.serve(&channel, moment.entropy));
         }
         Ok(Decision {
             changes: draft.changes(),

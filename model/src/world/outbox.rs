@@ -16,6 +16,8 @@ use crate::{ChannelId, ConditionId, Order, OutgoingId, ProjectId, Timestamp};
 pub(super) struct Outbox {
     channels: BTreeMap<ChannelId, Arc<Channel>>,
     channels_of: HashMap<Option<ProjectId>, BTreeMap<NotifyName, ChannelId>>,
+    /// The channels with a message on its way.
+    sending: BTreeSet<ChannelId>,
     by_id: HashMap<OutgoingId, Arc<Outgoing>>,
     /// Records whose deliveries are not planned yet, oldest first.
     unplanned: BTreeSet<(Order, OutgoingId)>,
@@ -36,10 +38,16 @@ impl Outbox {
             .entry(channel.project)
             .or_default()
             .insert(channel.name.clone(), channel.id);
+        if channel.sending.is_some() {
+            self.sending.insert(channel.id);
+        } else {
+            self.sending.remove(&channel.id);
+        }
         self.channels.insert(channel.id, channel.clone());
     }
 
     pub(super) fn remove_channel(&mut self, id: ChannelId) {
+        self.sending.remove(&id);
         if let Some(channel) = self.channels.remove(&id)
             && let Some(names) = self.channels_of.get_mut(&channel.project)
         {
@@ -108,6 +116,14 @@ impl Outbox {
 impl World {
     pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
         self.outbox.channels.values()
+    }
+
+    /// The channels that send, or have something to send.
+    pub(crate) fn busy_channels(&self) -> impl Iterator<Item = ChannelId> {
+        let due = self.outbox.due.keys();
+        let sending = self.outbox.sending.iter();
+        let others = sending.filter(|id| !self.outbox.due.contains_key(id));
+        due.chain(others).copied()
     }
 
     pub fn channel(&self, id: ChannelId) -> Option<&Arc<Channel>> {

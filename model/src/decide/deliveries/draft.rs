@@ -1,6 +1,6 @@
 //! Drafts the changes of a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use workflow::notify::Rule;
@@ -40,6 +40,16 @@ impl<'w> Draft<'w> {
 
     pub(super) fn len(&self) -> usize {
         self.outgoing.len() + self.channels.len() + self.conditions.len()
+    }
+
+    /// The channels that send, or have something to send, also after this plan.
+    pub(super) fn busy_channels(&self) -> Vec<Arc<Channel>> {
+        let drafted = self.outgoing.values();
+        let deliveries = drafted.flat_map(|outgoing| outgoing.deliveries.iter().flatten());
+        let mut ids: BTreeSet<ChannelId> = self.world.busy_channels().collect();
+        ids.extend(deliveries.map(|delivery| delivery.channel));
+        let channels = ids.into_iter().filter_map(|id| self.world.channel(id));
+        channels.cloned().collect()
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -18,7 +18,7 @@ async fn records_are_found_by_ids_and_names() {
     let seen = contents(root).unwrap();
     assert_eq!(seen.sources.len(), 1);
     assert_eq!(seen.workflows.len(), 4);
-    assert_eq!(seen.days.iter().map(|day| day.jobs).sum::<u64>(), 7);
+    assert_eq!(seen.days.iter().map(|day| day.jobs).sum::<u64>(), 8);
     assert!(
         seen.others
             .iter()

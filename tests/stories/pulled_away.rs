@@ -51,6 +51,19 @@ fn records(state: &Path) -> usize {
     String::from_utf8(found.stdout).unwrap().lines().count()
 }
 
+/// Whether the files have everything of the first dispatch: its job, the head of its scan, and its line of the audit log.
+fn are_written(state: &Path) -> bool {
+    let found = Command::new("grep")
+        .args(["--recursive", "--files-with-matches", "job_dispatched"])
+        .arg(state.join("audit"))
+        .status();
+    let heads = Command::new("find")
+        .arg(state.join("workflows"))
+        .args(["-name", "head.json"])
+        .output();
+    records(state) == 1 && found.unwrap().success() && !heads.unwrap().stdout.is_empty()
+}
+
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").args([from, to]).status();
     assert!(copied.unwrap().success());
@@ -195,8 +208,8 @@ fn a_daemon_whose_state_was_removed_stops_and_creates_no_new_state() {
 
     let (mut world, _) = waiting(1);
     let token = world.token().unwrap();
-    // Wait for the files: otherwise the daemon would create the folders again to write them.
-    eventually("the files", || records(&world.path("state")) == 1);
+    // Wait for all files: otherwise the daemon would create the folders again to write them.
+    eventually("the files", || are_written(&world.path("state")));
     // The daemon may write a file while the folder is being emptied.
     eventually("the state to be gone", || {
         let removed = std::fs::remove_dir_all(world.path("state"));

@@ -54,7 +54,7 @@ fn records(state: &Path) -> usize {
 /// Whether the files have everything of the first dispatch: its job, the head of its scan, and its line of the audit log.
 fn are_written(state: &Path) -> bool {
     let found = Command::new("grep")
-        .args(["--recursive", "--files-with-matches", "job_dispatched"])
+        .args(["--recursive", "--quiet", "job_dispatched"])
         .arg(state.join("audit"))
         .status();
     let heads = Command::new("find")

@@ -74,7 +74,7 @@ async fn records_are_found_by_ids_and_names() {
         ["scheduled", "running", "succeeded"]
     );
     assert_eq!(states(&waiting.to_string()), ["scheduled"]);
-    assert_eq!(states("check"), ["succeeded"]);
+    assert_eq!(states("check"), ["succeeded", "failed"]);
     assert_eq!(states(&fleet.workflow.to_string()).len(), 2);
     assert_eq!(states(&named).len(), 2);
     assert!(matches!(

@@ -75,8 +75,8 @@ async fn records_are_found_by_ids_and_names() {
     );
     assert_eq!(states(&waiting.to_string()), ["scheduled"]);
     assert_eq!(states("check"), ["succeeded", "failed"]);
-    assert_eq!(states(&fleet.workflow.to_string()).len(), 2);
-    assert_eq!(states(&named).len(), 2);
+    assert_eq!(states(&fleet.workflow.to_string()).len(), 3);
+    assert_eq!(states(&named).len(), 3);
     assert!(matches!(
         history(root, "nothing", 10),
         Err(InspectError::Unknown { .. })

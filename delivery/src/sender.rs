@@ -4,13 +4,15 @@
 //! or its time comes, makes each attempt, and records its result.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use futures_util::FutureExt;
 use model::channel::Channel;
 use model::decide::{EndAttempt, PlanDeliveries};
-use model::outbox::{DeliveryRecord, SendResult};
+use model::outbox::{DeliveryRecord, SendResult, Suppressed};
 use model::{SecretValue, Timestamp};
 use outbound::{Limits, Outbound};
 use reconciler::Handle;
@@ -92,10 +94,15 @@ async fn attempt(handle: Handle, settings: Arc<Settings>, channel: Arc<Channel>)
     let Some(sending) = &channel.sending else {
         return;
     };
-    let composed = compose(&handle, &settings, &channel).await;
-    let outcome = match &composed.suppressed {
-        Some(reason) => Err(*reason),
-        None => Ok(deliver(&handle, &settings, &channel, &composed.message).await),
+    let sent = AssertUnwindSafe(sent(&handle, &settings, &channel)).catch_unwind();
+    let (composed, outcome) = match sent.await {
+        Ok((composed, outcome)) => (Some(composed), outcome),
+        // The panic is logged. Without a result the channel would send nothing until the next start.
+        Err(_) => {
+            let reason = "a defect of Everscan; the daemon's log says more".to_owned();
+            let after = None;
+            (None, Ok(Outcome::Retry { reason, after }))
+        }
     };
     let (mut after, mut is_gone) = (None, false);
     let result = match outcome {
@@ -118,13 +125,9 @@ async fn attempt(handle: Handle, settings: Arc<Settings>, channel: Arc<Channel>)
             SendResult::Failed { reason }
         }
     };
-    let Composed {
-        message,
-        events,
-        event_count,
-        jobs,
-        ..
-    } = composed;
+    let (title, events, event_count, jobs) = composed
+        .map(|it| (it.message.title, it.events, it.event_count, it.jobs))
+        .unwrap_or_default();
     let end = EndAttempt {
         record: DeliveryRecord {
             at: handle.now(),
@@ -135,7 +138,7 @@ async fn attempt(handle: Handle, settings: Arc<Settings>, channel: Arc<Channel>)
             attempt: sending.attempt,
             is_repeated: sending.is_repeated,
             result,
-            title: message.title,
+            title,
             events,
             event_count,
             jobs,
@@ -150,6 +153,20 @@ async fn attempt(handle: Handle, settings: Arc<Settings>, channel: Arc<Channel>)
         sleep(rest).await;
         rest = RECORD_REST[1].min(rest * 2);
     }
+}
+
+/// Composes the message of a channel and sends it, unless there is nothing to say.
+async fn sent(
+    handle: &Handle,
+    settings: &Settings,
+    channel: &Channel,
+) -> (Composed, Result<Outcome, Suppressed>) {
+    let composed = compose(handle, settings, channel).await;
+    let outcome = match composed.suppressed {
+        Some(reason) => Err(reason),
+        None => Ok(deliver(handle, settings, channel, &composed.message).await),
+    };
+    (composed, outcome)
 }
 
 /// Sends a message to a channel.

@@ -64,7 +64,7 @@ pub(crate) struct Add {
     )]
     username: Option<String>,
     /// File with the certificate of the receiver's own authority, as PEM
-    #[arg(long, env = "SERVICE_CA", value_name = "PATH")]
+    #[arg(long, env = "SERVICE_CA", value_name = "PATH", conflicts_with_all = ["slack", "discord", "command"])]
     ca: Option<PathBuf>,
     /// File with the secret, or - for standard input. Without it you are asked, if the channel needs one
     #[arg(long, env = "SERVICE_SECRET_FILE", value_name = "PATH")]

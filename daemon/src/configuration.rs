@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use api::{BasePath, Rate};
@@ -14,22 +14,20 @@ use model::limits::{BLOB_VERSIONS, CYCLE_PAUSE};
 use model::retention::RetentionSettings;
 use model::{BlobPath, KeptVersions, SealingKeys, SourceName};
 use outbound::{Allowed, Outbound};
-use reconciler::{BlobSettings, LOG_LIMIT, Location, LocationError, Reference, SourceConfig};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use reconciler::{BlobSettings, LOG_LIMIT, SourceConfig};
+use serde::Deserialize;
 use thiserror::Error;
 
-use self::access::FileAccess;
+use self::source::FileSource;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::heartbeat::Heartbeat;
-use crate::limits::{
-    BEAT_EVERY, LONGEST_CYCLE_PAUSE, NOTIFY_COMMAND_TIMEOUT, REQUESTS, SHORTEST_INTERVAL,
-};
+use crate::limits::{BEAT_EVERY, LONGEST_CYCLE_PAUSE, NOTIFY_COMMAND_TIMEOUT, REQUESTS};
 use crate::logging::LogForm;
 use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 
 mod access;
+mod source;
 
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
 
@@ -192,37 +190,6 @@ impl FileRate {
     }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FileSource {
-    name: String,
-    url: String,
-    #[serde(rename = "ref")]
-    reference: Option<String>,
-    path: Option<String>,
-    interval: Option<String>,
-    #[serde(default, deserialize_with = "token_file")]
-    token_file: Option<PathBuf>,
-    #[serde(default, deserialize_with = "token_command")]
-    token_command: Option<Vec<String>>,
-    username: Option<String>,
-    ca_file: Option<PathBuf>,
-}
-
-/// A key without a value is a mistake: without the token, the daemon might follow another repository.
-fn token_file<'de, D: Deserializer<'de>>(value: D) -> Result<Option<PathBuf>, D::Error> {
-    let path = PathBuf::deserialize(value);
-    path.map(Some)
-        .map_err(|_| D::Error::custom("`token_file` must be the path of a file"))
-}
-
-fn token_command<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Vec<String>>, D::Error> {
-    let words = Vec::deserialize(value);
-    words.map(Some).map_err(|_| {
-        D::Error::custom("`token_command` must be a list of words, as in `[cat, /etc/token]`")
-    })
-}
-
 #[derive(Debug, Error)]
 pub(crate) enum ConfigurationError {
     #[error("cannot read the configuration file {}", path.display())]
@@ -287,18 +254,7 @@ impl Settings {
             sources.push(source.check(&base)?);
         }
         for text in options.sources {
-            let Some((name, url)) = text.split_once('=') else {
-                return Err(ConfigurationError::SourceFlag { text });
-            };
-            let (name, url) = (name.to_owned(), url.to_owned());
-            sources.push(
-                FileSource {
-                    name,
-                    url,
-                    ..FileSource::default()
-                }
-                .check(Path::new(""))?,
-            );
+            sources.push(FileSource::of_flag(text)?);
         }
         let mut names = BTreeSet::new();
         if let Some(twice) = sources.iter().find(|source| !names.insert(&source.name)) {
@@ -480,95 +436,6 @@ fn read(path: &Path) -> Result<File, ConfigurationError> {
         path: path.to_owned(),
         problem: error.without_snippet().to_string(),
     })
-}
-
-impl FileSource {
-    /// Checks a source. A relative path of a repository is relative to the configuration file.
-    fn check(self, base: &Path) -> Result<SourceConfig, ConfigurationError> {
-        let Self {
-            name,
-            url,
-            reference,
-            path,
-            interval,
-            token_file,
-            token_command,
-            username,
-            ca_file,
-        } = self;
-        let fail = |problem: String| ConfigurationError::Source {
-            name: name.clone(),
-            problem,
-        };
-        let parsed_name: SourceName = name
-            .parse()
-            .map_err(|error: model::SourceNameError| fail(error.to_string()))?;
-        let location = match Location::parse(&url).map_err(|error| fail(with_hint(&error)))? {
-            Location::Local(path) => {
-                let path = base.join(path);
-                let absolute = std::path::absolute(&path)
-                    .map_err(|error| fail(format!("{}: {error}", path.display())))?;
-                Location::Local(absolute)
-            }
-            remote @ Location::Remote(_) => remote,
-        };
-        let access = FileAccess {
-            token_file,
-            token_command,
-            username,
-            ca_file,
-        };
-        let access = access.check(&location, base).map_err(fail)?;
-        let reference = reference
-            .map(|text| Reference::parse(&text))
-            .transpose()
-            .map_err(|error| fail(error.to_string()))?;
-        let interval = match interval {
-            None => INTERVAL,
-            Some(text) => {
-                let interval = workflow::parse_duration(&text)
-                    .map_err(|error| fail(format!("interval: {error}")))?;
-                interval.to_std().unwrap_or_default()
-            }
-        };
-        if interval < SHORTEST_INTERVAL {
-            return Err(fail("interval: must be at least 1s".to_owned()));
-        }
-        let folder = folder(path.as_deref().unwrap_or("workflows")).map_err(fail)?;
-        Ok(SourceConfig {
-            name: parsed_name,
-            location,
-            access,
-            reference,
-            folder,
-            interval,
-        })
-    }
-}
-
-/// The folder inside a repository, as a path from its top. The top itself is empty.
-fn folder(text: &str) -> Result<String, String> {
-    let mut names = Vec::new();
-    for component in Path::new(text).components() {
-        match component {
-            Component::CurDir => {}
-            Component::Normal(name) => names.push(name.to_string_lossy()),
-            Component::Prefix(_) | Component::RootDir | Component::ParentDir => {
-                return Err(format!(
-                    "path: `{text}` is not a folder inside a repository\n\
-                     hint: write it from the top of the repository, without `..` and without `/` at the start"
-                ));
-            }
-        }
-    }
-    Ok(names.join("/"))
-}
-
-fn with_hint(error: &LocationError) -> String {
-    match error.hint() {
-        Some(hint) => format!("{error}\nhint: {hint}"),
-        None => error.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
-use reconciler::{Access, TokenSource};
+use reconciler::{Access, Location, TokenSource};
 
+use super::source::folder;
 use super::*;
 
 fn options(config: Option<PathBuf>, sources: &[&str]) -> RunOptions {

@@ -410,6 +410,7 @@ pub(crate) fn restore_on(
     }
     // Some copy tools skip empty folders.
     paths.create_folders(disk)?;
+    manifest.write(disk, &paths.last_backup)?;
     make_store(disk, &target, &paths, &manifest, &format)?;
     Ok(Copied {
         files: size.files,

@@ -39,7 +39,7 @@ pub trait Volume: Send + Sync {
     /// The size of the disk, from the same measurement as [`Self::room`]. `None` for a store in memory.
     fn disk_bytes(&self) -> Result<Option<DiskBytes>, Fault>;
 
-    /// When the newest backup was made, in seconds since 1970. `None` if there was none since the store was made or restored.
+    /// When the newest backup was made, in seconds since 1970: for a restored store first the backup that it came from.
     fn newest_backup(&self) -> Result<Option<u64>, Fault>;
 
     /// Durably clears the "restored" mark. Call it when the work that was running at the backup is settled.

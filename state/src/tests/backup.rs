@@ -54,9 +54,12 @@ async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
     std::fs::write(mirror.join("HEAD"), "ref").unwrap();
 
     let mut restored = restored(&folder);
+    let made = opened.state.newest_backup();
+    assert!(made.is_some());
     assert!(!restored.root().join("sources/recon/mirror.git").exists());
     for _ in 0..2 {
         let opened = restored.open().await;
+        assert_eq!(opened.state.newest_backup(), made, "the backup exists");
         let found = opened.state.job(done.id).await.unwrap().unwrap();
         assert_eq!(found, done);
         let zip = opened.state.open_artifact(done.id, "report").await.unwrap();

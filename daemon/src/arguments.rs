@@ -252,7 +252,8 @@ pub(crate) enum StateCommand {
     },
     /// One record, with its path.
     Show {
-        /// The id of a job, workflow, revision, project, runner, registration or token, or the name of a source or scan.
+        /// The id of a job, workflow, revision, project, runner, registration, token, session, condition, channel or record
+        /// of the outbox, the name of a source, workflow or scan, or `instance` for its rules.
         id: String,
         #[command(flatten)]
         options: StateOptions,

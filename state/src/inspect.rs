@@ -44,7 +44,8 @@ pub enum InspectError {
 }
 
 /// The records with this id or name: a job, workflow, revision, project, runner, registration, token, session, source,
-/// condition, channel, outgoing events, or every scan of this name. A workflow also has the names `NAME` and `SOURCE/NAME`.
+/// condition, channel, outgoing events, or every scan of this name. A workflow also has the names `NAME` and
+/// `SOURCE/NAME`, and `instance` names the rules of the instance.
 pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
     let look = Look::at(root)?;
     let mut shown = Vec::new();

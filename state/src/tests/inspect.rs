@@ -1,8 +1,20 @@
 //! Tests the inspection of states without a daemon.
 
+use std::path::Path;
+
 use super::everything::make_every_kind_of_record;
 use super::fixture::Folder;
 use crate::inspect::{InspectError, contents, history, show};
+
+/// The id of some record in a folder or its folders.
+fn first_id(folder: &Path) -> String {
+    let first = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap();
+    if first.path().is_dir() {
+        return first_id(&first.path());
+    }
+    let name = first.file_name().into_string().unwrap();
+    name.trim_end_matches(".json").to_owned()
+}
 
 #[tokio::test]
 async fn records_are_found_by_ids_and_names() {
@@ -45,16 +57,20 @@ async fn records_are_found_by_ids_and_names() {
         let shown = show(root, &name).unwrap();
         assert!(!shown.is_empty(), "{name}");
     }
-    let token = std::fs::read_dir(root.join("tokens"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let id = token
-        .file_name()
-        .into_string()
-        .unwrap()
-        .replace(".json", "");
+    let folders = [
+        "sessions",
+        "registrations",
+        "conditions",
+        "channels",
+        "outbox",
+        "rules",
+        "tokens",
+    ];
+    let mut id = String::new();
+    for folder in folders {
+        id = first_id(&root.join(folder));
+        assert!(!show(root, &id).unwrap().is_empty(), "{folder}");
+    }
     let hash = show(root, &id).unwrap()[0].record["body"]["hash"]
         .as_str()
         .unwrap()

@@ -1,11 +1,11 @@
 //! Opens and closes the conditions that time or a measurement causes. All others are part of the commit that causes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use model::condition::{Condition, Problem, Subject};
 use model::decide::{Look, Measure};
-use model::{Reason, ScanKey};
+use model::{Reason, ScanKey, Timestamp, World};
 use state::{Room, State, SubmitError};
 use tokio::time::{Instant, sleep_until};
 
@@ -72,12 +72,21 @@ async fn keep(handle: &Handle, check_at: &mut Instant) -> Result<(), SubmitError
         state.submit(Look { subject }).await?;
     }
     if *check_at <= Instant::now() {
+        for subject in state.read(|world| opened_by_wrong_clock(world, now)) {
+            state.submit(Look { subject }).await?;
+        }
         for report in measured(handle) {
             submit(state, report).await?;
         }
         *check_at = Instant::now() + CONDITION_CHECK;
     }
     Ok(())
+}
+
+/// What a clock that was set back has opened may not be so.
+fn opened_by_wrong_clock(world: &World, now: Timestamp) -> BTreeSet<Subject> {
+    let open = world.conditions().filter(|open| open.since > now);
+    open.map(|open| open.subject.clone()).collect()
 }
 
 async fn submit(state: &State, report: Measure) -> Result<(), SubmitError> {

@@ -1,5 +1,8 @@
 //! Tests the task that opens and closes conditions on a real state.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use chrono::TimeDelta;
@@ -9,6 +12,7 @@ use model::{Actor, WorkflowId, World};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
+use super::keep_conditions;
 use crate::Upkeep;
 use crate::testing::{TestDaemon, activate, configure, freeze, pass, source_name};
 
@@ -125,5 +129,68 @@ async fn a_restart_and_a_lost_runner_end_no_condition_that_goes_on() {
     let is_late = |world: &World| codes(world).contains(&"overdue");
     daemon.until("a later condition", is_late).await;
     assert_eq!(daemon.handle.state().read(lost), before);
+    daemon.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_thousand_expectations_cost_nothing_while_nothing_is_due() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    let state = daemon.handle.state();
+    state.submit(configure()).await.unwrap();
+    let scan = |at: usize, every: &str| {
+        format!(
+            "  s{at}: {{on: {{dispatch: {{}}}}, expect: {{success_every: {every}}}, steps: [{{run: x}}]}}\n"
+        )
+    };
+    for file in 0..50 {
+        let scans: String = (0..100).map(|at| scan(at, "26h")).collect();
+        let activate = activate(&format!("w{file}"), &format!("scans:\n{scans}"));
+        state.submit(activate).await.unwrap();
+    }
+    let one = activate("one", &format!("scans:\n{}", scan(0, "2h")));
+    state.submit(one).await.unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let (handle, counted) = (daemon.handle.clone(), polls.clone());
+    let task = tokio::spawn(async move {
+        let mut kept = pin!(keep_conditions(handle));
+        let count = std::future::poll_fn(|context| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            kept.as_mut().poll(context)
+        });
+        count.await;
+    });
+    let before = state.seq();
+    pass(&daemon, Duration::from_secs(3_600)).await;
+    assert_eq!(state.seq(), before, "nothing is written");
+    // What no record says is measured once a minute, however many scans there are.
+    let polls = polls.load(Ordering::SeqCst);
+    assert!((1..=2 * 60).contains(&polls), "{polls} wake-ups");
+    pass(&daemon, Duration::from_secs(3_660)).await;
+    daemon
+        .until("the one that is due", |world| codes(world) == ["overdue"])
+        .await;
+    assert_eq!(state.seq().0, before.0 + 1, "only one scan is looked at");
+    task.abort();
+    drop(task.await);
+    daemon.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_of_a_clock_that_was_wrong_ends_when_the_clock_is_right() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    push(&daemon).await;
+    let becomes = async |expected: &[&str]| {
+        pass(&daemon, Duration::from_secs(180)).await;
+        let what = format!("{expected:?}");
+        daemon.until(&what, |world| codes(world) == expected).await;
+    };
+    daemon.clock.jump(TimeDelta::hours(5));
+    becomes(&["missing_var", "overdue"]).await;
+    daemon.clock.jump(TimeDelta::hours(-5));
+    becomes(&["missing_var"]).await;
     daemon.close().await;
 }

@@ -396,3 +396,37 @@ fn the_bound_of_open_conditions_counts_for_each_project_and_room_is_used_again()
     assert_eq!(open(&test).len(), OPEN_CONDITIONS);
     assert!(open(&test).contains(&"overdue"));
 }
+
+#[test]
+fn a_clock_step_opens_what_is_due_by_the_clock_and_the_step_back_ends_it() {
+    let mut test = TestWorld::new();
+    let backup = key(test.push("w", BACKUP), "backup");
+    job(&mut test, &backup, 60, true);
+    let runner = test.world.runners().next().unwrap().id;
+    let dispatch = |test: &mut TestWorld| {
+        let job = test.dispatch(backup.workflow, "backup", json!({}));
+        job.unwrap()
+    };
+    let running = dispatch(&mut test);
+    let token = test.claim(running, runner).unwrap();
+    dispatch(&mut test);
+    let step = |test: &mut TestWorld, hours| {
+        test.jump(TimeDelta::hours(hours));
+        let subject = Subject::from(&backup);
+        test.run(Look { subject }).unwrap();
+        pass(test, TimeDelta::zero());
+    };
+    for _ in 0..2 {
+        step(&mut test, 27);
+        assert_eq!(open(&test), ["late", "overdue", "too_long"]);
+        step(&mut test, -27);
+        assert_eq!(open(&test), [""; 0]);
+        step(&mut test, -3);
+        assert_eq!(open(&test), [""; 0]);
+        step(&mut test, 3);
+        assert_eq!(open(&test), [""; 0]);
+    }
+    test.run(complete_all(running, token)).unwrap();
+    pass(&mut test, TimeDelta::minutes(5));
+    assert!(open(&test).contains(&"late"), "the deadline is still known");
+}

@@ -161,6 +161,4 @@ pub struct LedgerEntry {
     pub at: u64,
     /// The record, as JSON with its line end.
     pub text: String,
-    /// True if it says that a slot passed without a job.
-    pub is_slot_missed: bool,
 }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use super::Refusal;
+use crate::JobId;
 use crate::change::{Change, HistoryEntry, LedgerEntry};
 use crate::history::HistoryLine;
 use crate::ledger::{LedgerRecord, Outcome, Repeats};
 use crate::limits::{HISTORY_PAGE_BYTES, LEDGER_PAGE_BYTES, LEDGER_PAGES};
 use crate::scan_head::ScanHead;
-use crate::{JobId, Reason};
 
 impl ScanHead {
     pub(super) fn append_to_history(&mut self, line: HistoryLine) -> Result<HistoryEntry, Refusal> {
@@ -73,12 +73,6 @@ impl ScanHead {
             page: at.page,
             at: at.bytes,
             text,
-            is_slot_missed: matches!(
-                record.outcome,
-                Outcome::NotMade {
-                    reason: Reason::SlotsMissed
-                }
-            ),
         };
         let full = (self.ledger.page > before)
             .then(|| self.ledger.page.checked_sub(LEDGER_PAGES + 1))

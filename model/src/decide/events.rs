@@ -15,13 +15,18 @@ use crate::outbox::Outgoing;
 use crate::revision::{WorkflowRecord, WorkflowStatus};
 use crate::scan_head::Success;
 use crate::world::World;
-use crate::{EventId, OutgoingId, ProjectId};
+use crate::{EventId, OutgoingId, ProjectId, Reason, ScanKey};
 
 /// The events that follow from the changes of a decision, as changes.
 pub(super) fn events(world: &World, changes: &[Change], moment: &mut Moment<'_>) -> Vec<Change> {
     let mut events: Vec<Arc<Event>> = Vec::new();
     for change in changes {
         for (project, subject, what) in happened(world, changes, change) {
+            // One check of a schedule may pass over several slots.
+            let is_same = |it: &Arc<Event>| it.subject == subject && it.what == what;
+            if what == What::SlotMissed && events.iter().any(is_same) {
+                continue;
+            }
             events.push(Arc::new(Event {
                 id: EventId::random(moment.entropy),
                 at: moment.now,
@@ -75,12 +80,8 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         Change::ConditionClosed(condition) => vec![closed(condition)],
         Change::Job(job) => artifacts(world, changes, job),
         Change::Workflow(record) => removed(world, record).into_iter().collect(),
-        Change::Ledger(entry) if entry.is_slot_missed => {
-            let record = world.workflow_record(entry.scan.workflow);
-            let missed = record.map(|record| {
-                let subject = Subject::from(&entry.scan);
-                (Some(record.project), subject, What::SlotMissed)
-            });
+        Change::Repeats(scan, Some(repeats)) => {
+            let missed = missed(world, changes, scan, &repeats.reason);
             missed.into_iter().collect()
         }
         Change::Ledger(_)
@@ -91,7 +92,7 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::Suspension(_)
         | Change::Head(_)
         | Change::Digests(_)
-        | Change::Repeats(..)
+        | Change::Repeats(_, None)
         | Change::History(_)
         | Change::JobRemoved(_)
         | Change::ArtifactRemoved(..)
@@ -128,6 +129,22 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => Vec::new(),
     }
+}
+
+/// A check of a schedule made no job of a slot, for this reason. A slot during a suspension is not missed.
+fn missed(world: &World, changes: &[Change], scan: &ScanKey, reason: &Reason) -> Option<Happened> {
+    let is_missed = matches!(reason, Reason::SlotsMissed | Reason::Overlap { .. });
+    let record = world.workflow_record(scan.workflow).filter(|_| is_missed)?;
+    // Expressions are refused for the same reasons. Only a schedule moves its cursor.
+    let cursor = changes.iter().rev().find_map(|change| match change {
+        Change::Head(head) if head.key() == *scan => Some(head.cron_cursor),
+        _ => None,
+    });
+    let before = world.head(scan).and_then(|head| head.cron_cursor);
+    let happened = (Some(record.project), Subject::from(scan), What::SlotMissed);
+    cursor
+        .is_some_and(|cursor| cursor != before)
+        .then_some(happened)
 }
 
 /// A condition opens, or a failing scan fails again.

@@ -10,6 +10,7 @@ mod deliveries;
 mod delivery_rules;
 mod dispatch;
 mod end;
+mod events;
 mod once;
 mod properties;
 mod removal;

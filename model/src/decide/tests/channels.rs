@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::deliveries::{hook, name};
+use super::deliveries::{hook, name, project};
 use crate::channel::{Channel, Security, Target};
 use crate::decide::{Refusal, ResealChannel, SetChannel};
 use crate::moment::SeededEntropy;
@@ -167,4 +167,21 @@ fn a_secret_of_an_old_key_is_sealed_with_the_current_key() {
         .apply(&Change::Channel(Arc::new(damaged.clone())));
     assert!(!test.run(seal).unwrap());
     assert_eq!(test.world.channel(id).unwrap().secret, damaged.secret);
+}
+
+#[test]
+fn another_target_needs_its_secret_again() {
+    let mut test = TestWorld::new();
+    test.run(hook(project(), "ops")).unwrap();
+    let same = SetChannel {
+        secret: None,
+        ..hook(project(), "ops")
+    };
+    assert!(test.run(same.clone()).unwrap().channel.secret.is_some());
+    let target = webhook("https://elsewhere.example/in");
+    let moved = test.run(SetChannel { target, ..same });
+    assert!(
+        matches!(&moved, Err(Refusal::InvalidField { field, .. }) if *field == "secret"),
+        "{moved:?}"
+    );
 }

@@ -11,8 +11,7 @@ use workflow::notify::NotifyName;
 use crate::channel::{Channel, Offered, SendingStep, Target};
 use crate::condition::Problem;
 use crate::decide::{
-    Complete, DeleteChannel, EndAttempt, PlanDeliveries, Precondition, Refusal, SendAgain,
-    SetChannel, StoreArtifact,
+    Complete, DeleteChannel, EndAttempt, PlanDeliveries, Precondition, SendAgain, SetChannel,
 };
 use crate::event::{Event, What};
 use crate::outbox::{DeliveryRecord, SendResult};
@@ -164,7 +163,7 @@ fn refused() -> SendResult {
     }
 }
 
-fn retry(test: &TestWorld) -> SendResult {
+pub(super) fn retry(test: &TestWorld) -> SendResult {
     SendResult::Retry {
         reason: "503".to_owned(),
         at: test.now,
@@ -431,78 +430,4 @@ fn a_channel_of_the_instance_gets_events_of_projects_that_it_is_offered_to() {
     .unwrap();
     job(&mut test, &manual, false);
     assert_eq!(sent(&mut test), [["opened"]]);
-}
-
-#[test]
-fn another_target_needs_its_secret_again() {
-    let mut test = TestWorld::new();
-    test.run(hook(project(), "ops")).unwrap();
-    let same = SetChannel {
-        secret: None,
-        ..hook(project(), "ops")
-    };
-    assert!(test.run(same.clone()).unwrap().channel.secret.is_some());
-    let target = Target::Webhook {
-        url: "https://elsewhere.example/in".to_owned(),
-        ca: None,
-    };
-    let moved = test.run(SetChannel { target, ..same });
-    assert!(
-        matches!(&moved, Err(Refusal::InvalidField { field, .. }) if *field == "secret"),
-        "{moved:?}"
-    );
-}
-
-const ARTIFACTS: &str = "
-scans:
-  probe:
-    on: {dispatch: {}}
-    steps: [{run: once}]
-    artifacts:
-      - {name: hosts, paths: [a], notify_on: diff}
-      - {name: report, paths: [b], notify_on: always}
-      - {name: quiet, paths: [c]}
-";
-
-#[test]
-fn artifacts_are_reported_as_they_say() {
-    let mut test = TestWorld::new();
-    let probe = key(test.push("w", ARTIFACTS), "probe");
-    test.run(hook(project(), "ops")).unwrap();
-    let runner = test.runner("first", &[]);
-    let mut reported = |hosts: &str| {
-        let job = test.dispatch(probe.workflow, "probe", json!({})).unwrap();
-        let token = test.claim(job, runner).unwrap();
-        for (name, digest) in [("hosts", hosts), ("report", "same"), ("quiet", hosts)] {
-            test.run(StoreArtifact {
-                job,
-                token,
-                name: name.to_owned(),
-                size: 1,
-                sha256: "ab".to_owned(),
-                content_digest: digest.to_owned(),
-            })
-            .unwrap();
-        }
-        let complete = Complete {
-            steps: succeeded(1),
-            ..complete(job, token)
-        };
-        let changes = test.changes(complete).unwrap().0;
-        let names = changes.iter().filter_map(|change| match change {
-            Change::Event(event) => match &event.what {
-                What::Artifact { artifact, .. } => Some(artifact.clone()),
-                _ => None,
-            },
-            _ => None,
-        });
-        names.collect::<Vec<_>>()
-    };
-    assert_eq!(
-        reported("one"),
-        ["hosts", "report"],
-        "the first success differs"
-    );
-    assert_eq!(reported("one"), ["report"]);
-    assert_eq!(reported("two"), ["hosts", "report"]);
 }

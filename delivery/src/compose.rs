@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use model::channel::Channel;
 use model::event::{Event, What};
-use model::outbox::{Due, Held, Suppressed};
+use model::outbox::Suppressed;
 use model::{EventId, JobId, OutgoingId, Timestamp, World};
 use reconciler::Handle;
 use serde_json::json;
@@ -44,10 +44,9 @@ pub(crate) struct Wanted {
 }
 
 pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Channel) -> Composed {
-    let (mut wanted, left_out) = handle
+    let (wanted, left_out) = handle
         .state()
         .read(|world| collect(world, channel, handle.now()));
-    wanted.sort_by_key(|it| it.event.at);
     let (mut items, mut others): (Vec<Item>, Vec<Event>) = (Vec::new(), Vec::new());
     let mut unsent = Vec::new();
     for wanted in wanted {
@@ -133,7 +132,7 @@ fn collect(world: &World, channel: &Channel, now: Timestamp) -> (Vec<Wanted>, u6
     let at = channel.sending.as_ref().map_or(now, |sending| sending.at);
     let (mut wanted, mut left_out) = (Vec::new(), 0);
     let mut seen: HashSet<OutgoingId> = HashSet::new();
-    // Events of one moment stay in their order.
+    // The order of decisions: a clock that is set back must not put an end before its begin.
     let mut due: Vec<_> = world.due_for(channel.id, at).collect();
     due.sort_by_key(|outgoing| outgoing.order);
     for outgoing in due {
@@ -146,17 +145,8 @@ fn collect(world: &World, channel: &Channel, now: Timestamp) -> (Vec<Wanted>, u6
                 continue;
             }
             is_in_message = true;
-            let mut rules = world.rules_of(outgoing.project).chain(world.rules_of(None));
-            let rule = rules.find(|rule| {
-                delivery.rule.as_ref() == Some(&rule.name) && rule.channel == channel.name
-            });
-            let is_repeat = matches!(
-                delivery.due,
-                Due::At {
-                    held: Some(Held::Repeat),
-                    ..
-                }
-            );
+            let rule = world.rule_of(outgoing.project, delivery);
+            let is_repeat = delivery.due.is_repeat();
             for event in &outgoing.events {
                 if !delivery.events.contains(&event.id) {
                     continue;

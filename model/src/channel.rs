@@ -182,6 +182,11 @@ impl Channel {
         times.max()
     }
 
+    /// The receiver said that it is gone for ever.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.failing.as_ref().is_some_and(|failing| failing.is_gone)
+    }
+
     /// When the latest message was begun.
     pub fn begun(&self) -> Option<Timestamp> {
         let now = self.sending.as_ref().map(|sending| sending.at);

@@ -1,5 +1,6 @@
 //! The outbox: events that are not sent to every channel yet, and the log of what was sent.
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::notify::NotifyName;
 
@@ -66,19 +67,19 @@ impl Due {
         }
     }
 
-    /// Whether it waits for longer than any group does: the clock was set back.
+    /// Whether it waits for longer than any group or quiet hours last: the clock was set back.
     pub(crate) fn is_overheld(self, now: Timestamp) -> bool {
-        let Self::At {
-            at,
-            held: None | Some(Held::Group),
-        } = self
-        else {
+        let Self::At { at, held } = self else {
             return false;
         };
-        at - now > LONGEST_RETRY
+        match held {
+            None | Some(Held::Group) => at - now > LONGEST_RETRY,
+            Some(Held::QuietHours) => at - now > TimeDelta::days(1),
+            Some(Held::Repeat) => false,
+        }
     }
 
-    pub(crate) const fn is_repeat(self) -> bool {
+    pub const fn is_repeat(self) -> bool {
         matches!(
             self,
             Self::At {

@@ -1,6 +1,7 @@
 //! Plans what is sent to which channel and when, and records the result of each attempt.
 
 mod draft;
+mod settle;
 
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ impl PlanDeliveries {
             Some(SendingStep::Now) => None,
             Some(SendingStep::RetryAt { at }) => Some(retry_at(at, now)),
             None if is_overheld(world, channel, now) => Some(now),
-            None => begin_at(channel, world.first_due(channel.id)?, now),
+            None => begin_at(channel, world.first_due(channel.id, |_| false)?, now),
         };
         busy(world).filter_map(at).min()
     }
@@ -73,12 +74,8 @@ fn retry_at(at: Timestamp, now: Timestamp) -> Timestamp {
 
 /// When the next message of a channel may begin, if its first delivery is due at `first`.
 fn begin_at(channel: &Channel, first: Timestamp, now: Timestamp) -> Option<Timestamp> {
-    let is_gone = channel
-        .failing
-        .as_ref()
-        .is_some_and(|failing| failing.is_gone);
     let at = channel.free_at(now).map_or(first, |free| free.max(first));
-    (!is_gone).then_some(at)
+    (!channel.is_gone()).then_some(at)
 }
 
 impl Command for PlanDeliveries {
@@ -270,8 +267,7 @@ fn asked<'w>(
         == Subject::Channel {
             channel: channel.id,
         };
-    let is_gone = channel.failing.as_ref().is_some_and(|it| it.is_gone);
-    if is_own || is_gone {
+    if is_own || channel.is_gone() {
         return None;
     }
     let mut is_named = false;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use workflow::notify::NotifyName;
+use workflow::notify::{NotifyName, Rule};
 
 use super::World;
 use crate::channel::Channel;
@@ -200,9 +200,14 @@ impl World {
             .filter_map(|(_, id)| self.outgoing(*id))
     }
 
-    /// When the first delivery of the channel is due.
-    pub(crate) fn first_due(&self, channel: ChannelId) -> Option<Timestamp> {
-        let (at, _) = self.outbox.due.get(&channel)?.first()?;
+    /// When the first delivery of the channel is due, without those of some records.
+    pub(crate) fn first_due(
+        &self,
+        channel: ChannelId,
+        is_left_out: impl Fn(&OutgoingId) -> bool,
+    ) -> Option<Timestamp> {
+        let mut due = self.outbox.due.get(&channel)?.iter();
+        let (at, _) = due.find(|(_, id)| !is_left_out(id))?;
         (*at < Timestamp::MAX_UTC).then_some(*at)
     }
 
@@ -212,6 +217,14 @@ impl World {
         due.filter(|(channel, _)| self.channel(**channel).is_none())
             .flat_map(|(channel, ids)| ids.iter().map(move |(_, id)| (*channel, *id)))
             .filter_map(|(channel, id)| Some((channel, self.outgoing(id)?)))
+    }
+
+    /// The rule that asked for a delivery of a record of the project, if it still exists.
+    pub fn rule_of(&self, project: Option<ProjectId>, delivery: &Delivery) -> Option<&Rule> {
+        let name = delivery.rule.as_ref()?;
+        let channel = &self.channel(delivery.channel)?.name;
+        let mut rules = self.rules_of(project).chain(self.rules_of(None));
+        rules.find(|rule| rule.name == *name && rule.channel == *channel)
     }
 
     /// The records with events about a condition.

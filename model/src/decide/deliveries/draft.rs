@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use workflow::notify::Rule;
 
-use super::{Asked, Route, asked, begin_at, retry_at, rules_for};
+use super::{Asked, Route, asked, begin_at, retry_at};
 use crate::change::Change;
 use crate::channel::{Channel, Sending, SendingStep};
 use crate::condition::Condition;
@@ -14,16 +14,16 @@ use crate::limits::DELIVERY_CHANGES;
 use crate::moment::{Entropy, Moment};
 use crate::outbox::{Delivery, Due, Held, Outgoing};
 use crate::world::World;
-use crate::{ChannelId, ConditionId, MessageId, Order, OutgoingId, Timestamp};
+use crate::{ChannelId, ConditionId, EventId, MessageId, Order, OutgoingId, Timestamp};
 
 /// The changes of a plan, over the records of the world.
 pub(super) struct Draft<'w> {
-    world: &'w World,
-    now: Timestamp,
-    order: Order,
-    outgoing: BTreeMap<OutgoingId, Outgoing>,
+    pub(super) world: &'w World,
+    pub(super) now: Timestamp,
+    pub(super) order: Order,
+    pub(super) outgoing: BTreeMap<OutgoingId, Outgoing>,
     channels: Vec<Channel>,
-    conditions: BTreeMap<ConditionId, Condition>,
+    pub(super) conditions: BTreeMap<ConditionId, Condition>,
 }
 
 impl<'w> Draft<'w> {
@@ -71,7 +71,7 @@ impl<'w> Draft<'w> {
             .collect()
     }
 
-    fn record(&self, id: OutgoingId) -> Option<&Outgoing> {
+    pub(super) fn record(&self, id: OutgoingId) -> Option<&Outgoing> {
         let drafted = self.outgoing.get(&id);
         drafted.or_else(|| self.world.outgoing(id).map(|outgoing| &**outgoing))
     }
@@ -159,14 +159,7 @@ impl<'w> Draft<'w> {
         let grouped = begun.map(|begun| begun + group);
         let grouped = grouped.filter(|until| *until > self.now);
         let (at, held) = grouped.map_or((self.now, None), |at| (at, Some(Held::Group)));
-        let quiet = rule.and_then(|rule| rule.quiet_until(at));
-        match quiet {
-            Some(at) => Due::At {
-                at,
-                held: Some(Held::QuietHours),
-            },
-            None => Due::At { at, held },
-        }
+        Due::At { at, held }
     }
 
     /// The end of a condition goes where its begin went, and never before it.
@@ -177,15 +170,9 @@ impl<'w> Draft<'w> {
         was_reported: bool,
         channel: &Channel,
     ) -> Option<Route> {
+        self.end_repeats(condition, channel);
         match self.pending(condition, channel.id) {
-            Some((id, opening)) if opening.due.is_repeat() => {
-                // It was reported; nothing is repeated any more.
-                let repeats = |delivery: &Delivery| {
-                    delivery.channel == channel.id && delivery.due.is_repeat()
-                };
-                self.edit(id, repeats, |_| None);
-            }
-            Some((_, opening)) => {
+            Some(opening) => {
                 let due = if opening.is_in(channel) {
                     Due::AfterOpening
                 } else {
@@ -203,12 +190,26 @@ impl<'w> Draft<'w> {
         Some(self.route(by.unwrap_or(Asked::Usual), channel))
     }
 
-    /// The delivery of a condition's begin that is not over.
-    fn pending(
-        &self,
-        condition: ConditionId,
-        channel: ChannelId,
-    ) -> Option<(OutgoingId, Delivery)> {
+    /// A closed condition is not reported again. What the channel is sending stays as it is.
+    fn end_repeats(&mut self, condition: ConditionId, channel: &Channel) {
+        for outgoing in self.world.outgoing_about(condition) {
+            let about = outgoing.events.iter();
+            let about = about.filter(|event| event.what.condition() == Some(condition));
+            let about: BTreeSet<EventId> = about.map(|event| event.id).collect();
+            let repeats = |delivery: &Delivery| {
+                delivery.channel == channel.id
+                    && delivery.due.is_repeat()
+                    && !delivery.is_in(channel)
+            };
+            self.edit(outgoing.id, repeats, |mut delivery| {
+                delivery.events.retain(|event| !about.contains(event));
+                (!delivery.events.is_empty()).then_some(delivery)
+            });
+        }
+    }
+
+    /// The first delivery of a condition's begin that is not over.
+    fn pending(&self, condition: ConditionId, channel: ChannelId) -> Option<Delivery> {
         let ids = self
             .world
             .outgoing_about(condition)
@@ -221,9 +222,11 @@ impl<'w> Draft<'w> {
             let event = outgoing.events.iter().find(opens)?;
             let mut deliveries = outgoing.deliveries.iter().flatten();
             let delivery = deliveries.find(|delivery| {
-                delivery.channel == channel && delivery.events.contains(&event.id)
+                delivery.channel == channel
+                    && delivery.events.contains(&event.id)
+                    && !delivery.due.is_repeat()
             })?;
-            Some((outgoing.id, delivery.clone()))
+            Some(delivery.clone())
         })
     }
 
@@ -269,6 +272,9 @@ impl<'w> Draft<'w> {
         let sending = match channel.sending.clone() {
             None => {
                 let begin = begin_at(channel, self.first_due(channel)?, self.now)?;
+                if begin > self.now || self.hold(channel) {
+                    return None;
+                }
                 let sending = Sending {
                     message: MessageId::random(entropy),
                     at: self.now,
@@ -277,7 +283,7 @@ impl<'w> Draft<'w> {
                     is_repeated: self.is_restored(channel),
                     step: SendingStep::Now,
                 };
-                (begin <= self.now).then_some(Some(sending))?
+                Some(sending)
             }
             Some(sending) => match sending.step {
                 SendingStep::Over { delivered } => {
@@ -302,6 +308,57 @@ impl<'w> Draft<'w> {
         channel.sending.is_some().then(|| Arc::new(channel))
     }
 
+    /// Holds what is due during the quiet hours of its rule. True if there was something: then the next plan begins the
+    /// message.
+    fn hold(&mut self, channel: &Channel) -> bool {
+        let (world, now, planned) = (self.world, self.now, self.order);
+        let mut rules = world.all_rules().flat_map(|rules| rules.all());
+        if !rules.any(|rule| rule.channel == channel.name && rule.quiet_until(now).is_some()) {
+            return false;
+        }
+        let due = world.due_for(channel.id, now).map(|outgoing| outgoing.id);
+        let due: BTreeSet<OutgoingId> = due.chain(self.outgoing.keys().copied()).collect();
+        let mut has_held = false;
+        for id in due {
+            let Some(record) = self.record(id) else {
+                continue;
+            };
+            let project = record.project;
+            let end = |delivery: &Delivery| {
+                let is_due = delivery.due.at().is_some_and(|at| at <= now);
+                let rule = world.rule_of(project, delivery);
+                rule.filter(|_| is_due && delivery.channel == channel.id)?
+                    .quiet_until(now)
+            };
+            let is_quiet = |delivery: &Delivery| end(delivery).is_some();
+            if !record.deliveries.iter().flatten().any(is_quiet) {
+                continue;
+            }
+            if self.is_full() {
+                return true;
+            }
+            has_held = true;
+            self.edit(id, is_quiet, |delivery| {
+                let is_repeat = delivery.due.is_repeat();
+                let held = if is_repeat {
+                    Held::Repeat
+                } else {
+                    Held::QuietHours
+                };
+                let due = Due::At {
+                    at: end(&delivery)?,
+                    held: Some(held),
+                };
+                Some(Delivery {
+                    due,
+                    planned,
+                    ..delivery
+                })
+            });
+        }
+        has_held
+    }
+
     /// Whether the next message of the channel contains events from before a restore.
     fn is_restored(&self, channel: &Channel) -> bool {
         let due = self.world.due_for(channel.id, self.now);
@@ -315,131 +372,8 @@ impl<'w> Draft<'w> {
         let drafted = drafted.flat_map(|outgoing| outgoing.deliveries.iter().flatten());
         let of_channel = drafted.filter(|delivery| delivery.channel == channel.id);
         let drafted = of_channel.filter_map(|delivery| delivery.due.at()).min();
-        drafted
-            .into_iter()
-            .chain(self.world.first_due(channel.id))
-            .min()
-    }
-
-    /// Removes the deliveries of a message that is over. False if not all fit into the commit.
-    fn settle(&mut self, channel: &Channel, delivered: bool) -> bool {
-        let world = self.world;
-        let Some(sending) = &channel.sending else {
-            return true;
-        };
-        let ids: Vec<OutgoingId> = world
-            .due_for(channel.id, sending.at)
-            .map(|outgoing| outgoing.id)
-            .collect();
-        for id in ids {
-            if self.is_full() {
-                return false;
-            }
-            let Some(record) = self.record(id).cloned() else {
-                continue;
-            };
-            let over: Vec<&Delivery> = record
-                .deliveries
-                .iter()
-                .flatten()
-                .filter(|delivery| delivery.is_in(channel))
-                .collect();
-            let events = over.iter().flat_map(|delivery| &delivery.events);
-            let events: Vec<&Event> = events
-                .filter_map(|id| record.events.iter().find(|event| event.id == *id))
-                .collect();
-            for event in &events {
-                self.note_reported(event, channel.id, delivered);
-            }
-            let open = events.iter().any(|event| {
-                event.what.condition().is_some_and(|id| {
-                    let condition = world.condition(id);
-                    condition.is_some_and(|condition| condition.acknowledged.is_none())
-                })
-            });
-            let (now, order) = (self.now, self.order);
-            let project = record.project;
-            self.edit(
-                id,
-                |delivery| delivery.is_in(channel),
-                |delivery| {
-                    let name = delivery.rule.as_ref()?;
-                    let (_, rule) =
-                        rules_for(world, project).find(|(_, rule)| rule.name == *name)?;
-                    let repeat = rule.repeat().filter(|_| open && delivered)?;
-                    Some(Delivery {
-                        due: Due::At {
-                            at: now + repeat,
-                            held: Some(Held::Repeat),
-                        },
-                        planned: order,
-                        ..delivery
-                    })
-                },
-            );
-        }
-        true
-    }
-
-    /// The message about the begin of a condition has arrived, or will not arrive.
-    fn note_reported(&mut self, event: &Event, channel: ChannelId, delivered: bool) {
-        let Some(id) = event.what.condition() else {
-            return;
-        };
-        if matches!(event.what, What::Closed { .. }) {
-            return;
-        }
-        if let Some(open) = self.world.condition(id) {
-            if delivered && !open.reported.contains(&channel) {
-                let drafted = self.conditions.entry(id);
-                let condition = drafted.or_insert_with(|| Condition::clone(open));
-                condition.reported.insert(channel);
-            }
-            return;
-        }
-        let waits =
-            |delivery: &Delivery| delivery.channel == channel && delivery.due == Due::AfterOpening;
-        let about = self.world.outgoing_about(id).map(|outgoing| outgoing.id);
-        let about: Vec<OutgoingId> = about.collect();
-        let (now, order) = (self.now, self.order);
-        for record in about {
-            self.edit(record, waits, |delivery| {
-                let due = Due::At {
-                    at: now,
-                    held: None,
-                };
-                delivered.then_some(Delivery {
-                    due,
-                    planned: order,
-                    ..delivery
-                })
-            });
-            if delivered {
-                self.note_in_closing(record, id, channel);
-            }
-        }
-    }
-
-    /// The end of the condition is in the outbox, but not planned yet.
-    fn note_in_closing(&mut self, record: OutgoingId, condition: ConditionId, channel: ChannelId) {
-        let Some(record) = self
-            .record(record)
-            .filter(|record| record.deliveries.is_none())
-        else {
-            return;
-        };
-        let mut record = record.clone();
-        for event in &mut record.events {
-            if let What::Closed {
-                condition: closed,
-                reported,
-                ..
-            } = &mut event.what
-                && *closed == condition
-            {
-                reported.insert(channel);
-            }
-        }
-        self.outgoing.insert(record.id, record);
+        let is_drafted = |id: &OutgoingId| self.outgoing.contains_key(id);
+        let others = self.world.first_due(channel.id, is_drafted);
+        drafted.into_iter().chain(others).min()
     }
 }

@@ -6,12 +6,14 @@ use chrono::TimeDelta;
 use workflow::notify::{EventName, Quiet, Rule};
 
 use super::deliveries::{
-    MANUAL, delivered, end, events, hook, job, minutes, name, plan, project, sent, what,
+    MANUAL, delivered, end, events, hook, job, minutes, name, plan, project, retry, sent, what,
 };
-use crate::decide::{Acknowledge, DeleteRule, PlanDeliveries, Retire, SetRule};
-use crate::event::What;
+use crate::decide::{
+    Acknowledge, DeleteRule, PlanDeliveries, Precondition, SetRule, SetVar, Silence,
+};
+use crate::outbox::{SendResult, Suppressed};
 use crate::testing::{TestWorld, key};
-use crate::{Actor, Change, ScanKey};
+use crate::{Actor, ScanKey};
 
 fn rule() -> Rule {
     Rule {
@@ -27,6 +29,19 @@ fn world(rule: Rule) -> (TestWorld, ScanKey) {
     test.run(hook(project(), "ops")).unwrap();
     set(&mut test, rule);
     (test, manual)
+}
+
+/// A rule that is quiet from 12:00 to 18:00.
+fn afternoon() -> Rule {
+    let quiet = Quiet {
+        from: "12:00".to_owned(),
+        to: "18:00".to_owned(),
+        timezone: "UTC".to_owned(),
+    };
+    Rule {
+        quiet: Some(quiet),
+        ..rule()
+    }
 }
 
 fn set(test: &mut TestWorld, rule: Rule) {
@@ -69,15 +84,7 @@ fn a_failing_scan_is_reported_after_as_many_failures_as_the_rule_says() {
 
 #[test]
 fn quiet_hours_hold_messages_and_drop_none() {
-    let quiet = Quiet {
-        from: "12:00".to_owned(),
-        to: "18:00".to_owned(),
-        timezone: "UTC".to_owned(),
-    };
-    let (mut test, manual) = world(Rule {
-        quiet: Some(quiet),
-        ..rule()
-    });
+    let (mut test, manual) = world(afternoon());
     test.now = "2026-11-28T13:00:00Z".parse().unwrap();
     job(&mut test, &manual, false);
     assert!(sent(&mut test).is_empty());
@@ -94,14 +101,18 @@ fn quiet_hours_hold_messages_and_drop_none() {
     assert_eq!(test.world.outbox().len(), 0);
 }
 
-#[test]
-fn an_open_condition_is_repeated_until_somebody_knows_of_it_or_it_is_over() {
-    let repeated = Rule {
+/// A rule that repeats each hour.
+fn hourly() -> Rule {
+    Rule {
         repeat: Some("1h".to_owned()),
         ..rule()
-    };
+    }
+}
+
+#[test]
+fn an_open_condition_is_repeated_until_somebody_knows_of_it_or_it_is_over() {
     for is_acknowledged in [false, true] {
-        let (mut test, manual) = world(repeated.clone());
+        let (mut test, manual) = world(hourly());
         job(&mut test, &manual, false);
         assert_eq!(sent(&mut test), [["opened"]]);
         minutes(&mut test, 59);
@@ -163,10 +174,160 @@ fn of_two_rules_for_a_channel_the_first_sends_an_event() {
 }
 
 #[test]
-fn a_removed_workflow_is_an_event() {
-    let mut test = TestWorld::new();
-    let workflow = test.push("w", MANUAL);
-    let (changes, ()) = test.changes(Retire { workflow }).unwrap();
-    let is_event = |change: &Change| matches!(change, Change::Event(event) if event.what == What::WorkflowRemoved);
-    assert_eq!(changes.iter().filter(|change| is_event(change)).count(), 1);
+fn no_message_begins_in_quiet_hours_although_it_was_due_before() {
+    let (mut test, manual) = world(afternoon());
+    let second = key(test.push("second", MANUAL), "manual");
+    test.now = "2026-11-28T11:55:00Z".parse().unwrap();
+    job(&mut test, &manual, false);
+    let failing = plan(&mut test).remove(0);
+    // The channel fails until the quiet hours have begun. What was due meanwhile waits for their end.
+    job(&mut test, &second, false);
+    minutes(&mut test, 10);
+    end(&mut test, &failing, delivered());
+    assert!(sent(&mut test).is_empty());
+    minutes(&mut test, 355);
+    assert_eq!(sent(&mut test), [["opened"]]);
+}
+
+#[test]
+fn a_repeat_waits_for_the_end_of_quiet_hours() {
+    let quiet = Rule {
+        repeat: Some("1h".to_owned()),
+        ..afternoon()
+    };
+    let (mut test, manual) = world(quiet);
+    test.now = "2026-11-28T11:30:00Z".parse().unwrap();
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    for _ in 0..5 {
+        minutes(&mut test, 60);
+        assert!(sent(&mut test).is_empty());
+    }
+    minutes(&mut test, 90);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    minutes(&mut test, 60);
+    assert_eq!(sent(&mut test), [["opened"]]);
+}
+
+#[test]
+fn a_clock_that_was_wrong_by_weeks_holds_nothing_for_weeks() {
+    let (mut test, manual) = world(afternoon());
+    test.now = "2026-12-28T13:00:00Z".parse().unwrap();
+    job(&mut test, &manual, false);
+    assert!(sent(&mut test).is_empty());
+    test.jump(TimeDelta::days(-30));
+    assert!(sent(&mut test).is_empty(), "these are quiet hours, too");
+    minutes(&mut test, 300);
+    assert_eq!(sent(&mut test), [["opened"]]);
+}
+
+#[test]
+fn a_silence_suppresses_repeats_until_it_ends() {
+    let (mut test, manual) = world(hourly());
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    let condition = test.world.conditions().next().unwrap().id;
+    let seconds = Some(90 * 60);
+    test.run(Silence { condition, seconds }).unwrap();
+    minutes(&mut test, 60);
+    let silenced = plan(&mut test).remove(0);
+    let reason = Suppressed::Silenced;
+    end(&mut test, &silenced, SendResult::Suppressed { reason });
+    assert!(sent(&mut test).is_empty());
+    minutes(&mut test, 60);
+    assert_eq!(sent(&mut test), [["opened"]]);
+}
+
+#[test]
+fn a_repeat_that_does_not_arrive_is_not_the_last() {
+    let (mut test, manual) = world(hourly());
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    minutes(&mut test, 60);
+    let repeat = plan(&mut test).remove(0);
+    let reason = "403".to_owned();
+    end(&mut test, &repeat, SendResult::Failed { reason });
+    assert!(sent(&mut test).is_empty());
+    minutes(&mut test, 60);
+    assert_eq!(sent(&mut test), [["opened"]]);
+}
+
+#[test]
+fn conditions_of_one_decision_are_repeated_each_on_its_own() {
+    let missing = Rule {
+        events: BTreeSet::from([EventName::MissingVar]),
+        ..hourly()
+    };
+    let (mut test, _) = world(missing);
+    let text = "scans: {a: {on: {dispatch: {}}, steps: [{run: '${{ vars.A }} ${{ vars.B }}'}]}}";
+    test.push("names", text);
+    assert_eq!(sent(&mut test), [["opened", "opened"]]);
+    minutes(&mut test, 1);
+    let set = |name: &str| SetVar {
+        project: project().unwrap(),
+        name: name.to_owned(),
+        value: "1".to_owned(),
+        actor: Actor::Daemon,
+        expects: Precondition::Anything,
+    };
+    test.run(set("A")).unwrap();
+    assert_eq!(sent(&mut test), [["closed"]]);
+    minutes(&mut test, 60);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    test.run(set("B")).unwrap();
+    minutes(&mut test, 1);
+    assert_eq!(sent(&mut test), [["closed"]]);
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn a_repeat_that_is_due_when_the_condition_closes_begins_no_message_without_events() {
+    let (mut test, manual) = world(Rule {
+        group: Some("2h".to_owned()),
+        ..hourly()
+    });
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    minutes(&mut test, 60);
+    job(&mut test, &manual, true);
+    assert!(sent(&mut test).is_empty());
+    minutes(&mut test, 60);
+    assert_eq!(sent(&mut test), [["closed"]]);
+}
+
+#[test]
+fn the_end_of_a_condition_ends_the_repeats_of_every_rule() {
+    let (mut test, manual) = world(hourly());
+    let second = Rule {
+        name: name("second"),
+        after: 2,
+        ..hourly()
+    };
+    set(&mut test, second);
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    minutes(&mut test, 1);
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["again"]]);
+    minutes(&mut test, 1);
+    job(&mut test, &manual, true);
+    assert_eq!(sent(&mut test), [["closed"]]);
+    assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn a_repeat_that_is_being_sent_stays_whole_when_the_condition_closes() {
+    let (mut test, manual) = world(hourly());
+    job(&mut test, &manual, false);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    minutes(&mut test, 60);
+    let repeat = plan(&mut test).remove(0);
+    let failed = retry(&test);
+    end(&mut test, &repeat, failed);
+    job(&mut test, &manual, true);
+    minutes(&mut test, 1);
+    assert_eq!(sent(&mut test), [["opened"]]);
+    minutes(&mut test, 1);
+    assert_eq!(sent(&mut test), [["closed"]]);
+    assert_eq!(test.world.outbox().len(), 0);
 }

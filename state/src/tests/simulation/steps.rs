@@ -1,19 +1,18 @@
 //! The random steps of the simulation.
 
+mod faults;
 mod messages;
 mod people;
 
 use std::sync::{Arc, Mutex};
 
-use model::channel::{Offered, Target};
-use model::decide::{
-    ConfigureSource, CreateRegistration, Precondition, RegisterRunner, SetChannel,
-};
-use model::{Actor, JobId, ProjectId, SealingKey, SecretValue, WorkflowId};
+use model::decide::{ConfigureSource, CreateRegistration, RegisterRunner};
+use model::{JobId, WorkflowId};
 use store::memory::{Injected, MemoryStore};
 use store::{Room, Seq};
-use workflow::notify::NotifyName;
 
+use self::messages::set_channels;
+pub(super) use self::messages::{QUIET, rules};
 use self::people::Asked;
 use super::Trace;
 use super::choices::Choices;
@@ -22,7 +21,6 @@ use super::oracle::{Now, Oracle};
 use super::runners::Runner;
 use super::scenario::{Repository, files, source};
 use super::time::{HOUR, MINUTE, SECOND, Time};
-use crate::tests::fixture::Seeded;
 
 /// A late request arrives within this time.
 const LATE: i64 = 5 * MINUTE;
@@ -63,27 +61,7 @@ impl Simulation {
             interval_seconds: 60,
         };
         daemon.submit(configure).await.unwrap();
-        for (name, is_of_project, target) in [
-            ("all", false, Target::Discord),
-            ("own", true, Target::Slack),
-            ("refuses", true, Target::Slack),
-        ] {
-            let set = SetChannel {
-                project: is_of_project.then(|| ProjectId::of_source(&source())),
-                name: NotifyName::new(name).unwrap(),
-                offered: if is_of_project {
-                    Offered::default()
-                } else {
-                    Offered::All
-                },
-                target,
-                secret: Some(SecretValue::new("https://hooks.example/in".to_owned())),
-                key: SealingKey::random(&mut Seeded(7)),
-                actor: Actor::Daemon,
-                expects: Precondition::Anything,
-            };
-            daemon.submit(set).await.unwrap();
-        }
+        set_channels(&mut daemon).await;
         let mut runners = Vec::new();
         for (name, labels, capacity) in [
             ("one", vec!["linux"], 2),
@@ -134,7 +112,8 @@ impl Simulation {
         match self.choices.below(100) {
             0..30 => self.pass_random_time().await,
             30..70 => self.runner_request().await,
-            70..75 => self.dispatch().await,
+            70..73 => self.dispatch().await,
+            73..75 => self.attend().await,
             75..77 => self.cancel().await,
             77..79 => self.rerun().await,
             79..81 => self.suspend().await,
@@ -346,91 +325,6 @@ impl Simulation {
         let now = self.time.steady();
         self.runners[at].take(&body, &answer, now, &mut self.oracle);
         self.check().await;
-    }
-
-    fn disturb_runner(&mut self) {
-        let mut at = self.choices.below(self.runners.len());
-        if self.choices.percent(50) {
-            // Prefer a runner with work.
-            at = self.runners.iter().position(Runner::holds).unwrap_or(at);
-        }
-        let (choice, now) = (self.choices.below(8), self.time.steady());
-        let runner = &mut self.runners[at];
-        let what = match choice {
-            _ if !runner.is_up => {
-                runner.start(now);
-                "starts"
-            }
-            _ if runner.is_paused => {
-                runner.is_paused = false;
-                runner.check_silence(now);
-                "continues"
-            }
-            _ if runner.is_cut_off => {
-                runner.is_cut_off = false;
-                "is connected again"
-            }
-            0 | 1 => {
-                runner.crash();
-                "crashes"
-            }
-            2 | 3 => {
-                runner.is_paused = true;
-                "is paused"
-            }
-            4 | 5 => {
-                runner.is_cut_off = true;
-                "is cut off"
-            }
-            _ if runner.is_draining && !runner.holds() => {
-                runner.crash();
-                "has ended"
-            }
-            _ => {
-                runner.is_draining = true;
-                "takes no more jobs"
-            }
-        };
-        self.note(format!("runner {at} {what}"));
-    }
-
-    async fn disturb_daemon(&mut self) {
-        match self.daemon.take() {
-            None => self.start_daemon().await,
-            Some(daemon) if self.choices.percent(60) => {
-                self.note("the daemon crashes".to_owned());
-                self.crash(daemon).await;
-            }
-            Some(daemon) => {
-                self.note("the daemon stops".to_owned());
-                self.ended_at = self.time.steady();
-                daemon.stop().await;
-                self.check_remains().await;
-            }
-        }
-    }
-
-    /// Kills the daemon. Its unrecorded knowledge of the clock is lost.
-    async fn crash(&mut self, daemon: Daemon) {
-        if !daemon.is_sure_of_clock() {
-            self.oracle.clock_is_unknown();
-        }
-        self.ended_at = self.time.steady();
-        daemon.crash().await;
-        self.check_remains().await;
-    }
-
-    async fn start_daemon(&mut self) {
-        self.note("the daemon starts".to_owned());
-        // A jump can only be recognized if it is longer than the downtime.
-        if self.time.steady() - self.ended_at >= HOUR / 2 {
-            self.oracle.clock_is_unknown();
-        }
-        // The connections to the old process are closed.
-        self.late.clear();
-        let seed = self.choices.next();
-        self.seen = None;
-        self.daemon = Some(Daemon::start(&self.store, &self.time, seed).await);
     }
 
     /// Stops the faults. Then all jobs must finish.

@@ -6,7 +6,7 @@ use model::channel::Channel;
 use model::condition::Subject;
 use model::decide::{EndAttempt, Look, Measure, PlanDeliveries};
 use model::event::Event;
-use model::outbox::{DeliveryRecord, SendResult};
+use model::outbox::{DeliveryRecord, SendResult, Suppressed};
 
 use super::Daemon;
 use crate::tests::simulation::choices::Choices;
@@ -132,6 +132,18 @@ impl Daemon {
         oracle: &mut Oracle,
         is_calm: bool,
     ) -> SendResult {
+        let (mut events, mut suppressed) = (self.message(channel), None);
+        events.retain(|(event, is_repeat)| {
+            let unwanted = is_repeat.then(|| self.unwanted(event)).flatten();
+            if unwanted == Some(Suppressed::Acknowledged) {
+                oracle.repeat_was_suppressed(channel, event);
+            }
+            suppressed = unwanted.or(suppressed);
+            unwanted.is_none()
+        });
+        if let Some(reason) = suppressed.filter(|_| events.is_empty()) {
+            return SendResult::Suppressed { reason };
+        }
         let (reason, at) = ("503".to_owned(), self.time.wall());
         if !is_calm && choices.percent(40) {
             return SendResult::Retry { reason, at };
@@ -139,42 +151,57 @@ impl Daemon {
         if channel.name.as_str() == "refuses" && choices.percent(30) {
             return SendResult::Failed { reason };
         }
-        oracle.message_arrived(channel, &self.message(channel));
+        oracle.message_arrived(channel, &events, self.time.steady());
         let reply = "200".to_owned();
         SendResult::Delivered { reply }
     }
 
-    /// The events of the message that a channel sends, oldest first.
-    fn message(&self, channel: &Channel) -> Vec<Event> {
+    /// Why a condition is not reported again.
+    fn unwanted(&self, event: &Event) -> Option<Suppressed> {
+        let now = self.time.wall();
+        self.state.read(|world| {
+            let condition = world.condition(event.what.condition()?)?;
+            let is_silenced = condition.silenced_until.is_some_and(|until| until > now);
+            if condition.acknowledged.is_some() {
+                return Some(Suppressed::Acknowledged);
+            }
+            is_silenced.then_some(Suppressed::Silenced)
+        })
+    }
+
+    /// The events of the message that a channel sends, oldest first, each with whether it is a repeat.
+    fn message(&self, channel: &Channel) -> Vec<(Event, bool)> {
         let at = channel.sending.as_ref().unwrap().at;
-        let mut events: Vec<Event> = self.state.read(|world| {
-            let due = world.due_for(channel.id, at);
-            let of = |outgoing: &Arc<model::outbox::Outgoing>| {
+        let mut events = Vec::new();
+        self.state.read(|world| {
+            let mut due: Vec<_> = world.due_for(channel.id, at).collect();
+            due.sort_by_key(|outgoing| outgoing.order);
+            // A record is found once for each of its deliveries.
+            due.dedup_by_key(|outgoing| outgoing.id);
+            for outgoing in due {
                 let deliveries = outgoing.deliveries.iter().flatten();
-                let sent = deliveries.filter(|delivery| delivery.is_in(channel));
-                let ids: Vec<_> = sent.flat_map(|delivery| delivery.events.clone()).collect();
-                let events = outgoing.events.iter();
-                events
-                    .filter(|event| ids.contains(&event.id))
-                    .cloned()
-                    .collect::<Vec<_>>()
-            };
-            due.flat_map(of).collect()
+                for delivery in deliveries.filter(|delivery| delivery.is_in(channel)) {
+                    let sent = outgoing.events.iter();
+                    let sent = sent.filter(|event| delivery.events.contains(&event.id));
+                    events.extend(sent.map(|event| (event.clone(), delivery.due.is_repeat())));
+                }
+            }
         });
-        // A record is found once for each of its deliveries.
-        events.sort_by_key(|event| event.id);
-        events.dedup_by_key(|event| event.id);
-        events.sort_by_key(|event| event.at);
         events
     }
 
-    /// Until the next message is due, in milliseconds; none if the outbox is empty and nothing is being sent.
+    /// Until the next message is due, in milliseconds; none if only repeats are left and nothing is being sent.
     pub(in crate::tests::simulation) fn until_next_message(&self) -> Option<i64> {
         let now = self.time.wall();
         let plan = PlanDeliveries { at_start: false };
         self.state.read(|world| {
             let is_sending = world.channels().any(|channel| channel.sending.is_some());
-            if world.outbox().len() == 0 && !is_sending {
+            let mut outbox = world.outbox();
+            let is_settled = outbox.all(|outgoing| {
+                let mut deliveries = outgoing.deliveries.iter().flatten();
+                outgoing.deliveries.is_some() && deliveries.all(|it| it.due.is_repeat())
+            });
+            if is_settled && !is_sending {
                 return None;
             }
             let due = plan.due(world, now);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::decide::{Again, Cancel, Dispatch, Resume, Suspend};
+use model::decide::{Acknowledge, Again, Cancel, Dispatch, Resume, Silence, Suspend};
 use model::{Actor, IdempotencyKey, Inputs, JobId, TokenId, WorkflowId};
 
 use super::Simulation;
@@ -116,6 +116,33 @@ impl Simulation {
         if let Some(daemon) = &mut self.daemon {
             drop(daemon.submit(Cancel { job, actor }).await);
         }
+    }
+
+    /// Acknowledges or silences an open condition.
+    pub(super) async fn attend(&mut self) {
+        let Some(daemon) = &mut self.daemon else {
+            return;
+        };
+        let open = daemon.state.read(|world| {
+            let open = world.conditions();
+            open.map(|open| open.id).collect::<Vec<_>>()
+        });
+        let Some(&condition) = self.choices.one_of(&open) else {
+            return;
+        };
+        let choice = self.choices.below(4);
+        if choice == 0 {
+            let acknowledge = Acknowledge {
+                condition,
+                note: None,
+                actor: Actor::Daemon,
+            };
+            drop(daemon.submit(acknowledge).await);
+        } else {
+            let seconds = (choice > 1).then(|| self.choices.between(60, 1_200) as u64);
+            drop(daemon.submit(Silence { condition, seconds }).await);
+        }
+        self.note(format!("a person attends to {condition} in way {choice}"));
     }
 
     /// Suspends a scan or a workflow.

@@ -63,6 +63,13 @@ impl Client {
         self.get(&job_route(id)).answer().await
     }
 
+    /// The same with what was sent about it, if the token has `notify:read`.
+    pub async fn job_with_messages(&self, id: Uuid) -> Result<Job, Error> {
+        self.get(&job_route(id).with("messages", true))
+            .answer()
+            .await
+    }
+
     /// One job by the first or last digits of its id: `GET /jobs/{part}`.
     ///
     /// If several ids have this part, the call is refused with [`wire::ErrorCode::AmbiguousName`].

@@ -81,7 +81,8 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
     pub log: LogSummary,
-    /// The newest attempts of the newest messages about it, newest first. Only for a single job, and only with `notify:read`.
+    /// The newest attempts of the newest messages about it, newest first. Only if asked for, and
+    /// only with `notify:read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Delivery>,
 }

@@ -196,10 +196,15 @@ pub(crate) fn known(
 /// One job. With `wait=true` the answer is held until the job is over, up to 50 s.
 pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let is_waited_for = request.query.flag("wait")?;
+    let has_messages = request.query.flag("messages")?;
+    let answer = async |job: ShownJob| match has_messages {
+        true => Ok(reply::ok(&with_messages(user, &job).await?)),
+        false => Ok(reply::ok(&wire_job(user, &job).await?)),
+    };
     let job = user.job_named(request.parameter(0)).await?;
     let id = job.id;
     if job.state.is_terminal() || !is_waited_for {
-        return Ok(reply::ok(&with_messages(user, &job).await?));
+        return answer(job).await;
     }
     let held_until = Instant::now() + WAIT;
     let mut changes = user.job_changed(&job);
@@ -208,12 +213,12 @@ pub(super) async fn show(user: &Visible, request: &Request) -> Result<Response, 
         changes.mark_unchanged();
         let job = user.job(id).await?;
         if job.state.is_terminal() || Instant::now() >= held_until {
-            return Ok(reply::ok(&with_messages(user, &job).await?));
+            return answer(job).await;
         }
         tokio::select! {
             _ = changes.changed() => {}
             () = tokio::time::sleep_until(held_until) => {}
-            () = user.stopping() => return Ok(reply::ok(&with_messages(user, &job).await?)),
+            () = user.stopping() => return answer(job).await,
             failure = user.rights_lost() => return Err(failure),
         }
     }
@@ -296,7 +301,8 @@ pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
     user.delete_job(&user.job_named(named).await?).await
 }
 
-/// The job with the messages about it, if the caller may see them.
+/// The job with the messages about it, if the caller may see them. They are read from the log of deliveries, which costs
+/// more than the job.
 pub(crate) async fn with_messages(user: &Visible, job: &ShownJob) -> Result<wire::Job, Failure> {
     let mut converted = wire_job(user, job).await?;
     if user.rights().scopes.allow(Scope::NotifyRead) {

@@ -8,7 +8,7 @@ routes! {
     User ListJobs GET "/v0/jobs", JobRead;
         [ID, WORKFLOW, SCAN, JOB_STATE, TRIGGER, RUNNER, REASON, SINCE, UNTIL, LIMIT, CURSOR], 0,
         lists::<wire::Job>("List jobs, newest first");
-    User ShowJob GET "/v0/jobs/{job}", JobRead; [WAIT_FOR_END], 0,
+    User ShowJob GET "/v0/jobs/{job}", JobRead; [WAIT_FOR_END, MESSAGES], 0,
         answers::<wire::Job>("Show a job, or wait for its end");
     User JobContext GET "/v0/jobs/{job}/context", JobRead; [], 0,
         answers::<wire::JobContext>("Show what the expressions of a job read");

@@ -60,6 +60,7 @@ parameters! {
     KIND "kind", "Only lines with an action of this kind.", one_of(AuditKind::NAMES);
 
     WAIT_FOR_END "wait", "Whether to hold the answer until the job is over, up to 50 s.", flag();
+    MESSAGES "messages", "Whether to show what was sent about the job; needs `notify:read`.", flag();
     WAIT_FOR_SYNC "wait", "Whether to answer after the sync.", flag();
     TOKENS "tokens", "Whether to revoke the token as well.", flag();
     FROM_REVISION "from", "The revision to compare with; the one before, if absent.", number();

@@ -104,7 +104,7 @@ impl Command {
             Self::Rerun(command) => command.run(session).await,
             Self::Show { job } => {
                 let (client, id) = session.client_and_job(&job).await?;
-                let job = client.job(id).await?;
+                let job = client.job_with_messages(id).await?;
                 session.show(&job, show::text)?;
                 Ok(Exit::Succeeded)
             }

@@ -57,7 +57,7 @@ fn unreadable_lines_are_reported_after_the_page() {
 
 #[test]
 fn one_job() {
-    let request = format!("GET /v0/jobs/{}", id(1));
+    let request = format!("GET /v0/jobs/{}?messages=true", id(1));
     let reply = Reply::json(&job(JobState::Succeeded));
     for (name, form) in [
         ("job-show", "table"),
@@ -72,7 +72,7 @@ fn one_job() {
 #[test]
 fn a_waiting_job_shows_the_reason() {
     let reply = Reply::json(&job(JobState::Scheduled));
-    let request = format!("GET /v0/jobs/{}", id(1));
+    let request = format!("GET /v0/jobs/{}?messages=true", id(1));
     check(
         "job-show-waiting",
         &format!("job show {}", id(1)),

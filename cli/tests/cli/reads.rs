@@ -50,7 +50,7 @@ fn left_out_files_of_an_artifact_are_shown() {
     });
     let (line, request) = (
         format!("job show {}", id(1)),
-        format!("GET /v0/jobs/{}", id(1)),
+        format!("GET /v0/jobs/{}?messages=true", id(1)),
     );
     check("job-show-left-out", &line, &request, Reply::json(&job));
 }
@@ -234,7 +234,7 @@ fn a_part_of_an_id_is_sent_as_typed_where_a_change_needs_no_other_right() {
         server.lines(),
         [
             "GET /v0/jobs/0000-0001".to_owned(),
-            format!("GET /v0/jobs/{id}")
+            format!("GET /v0/jobs/{id}?messages=true")
         ]
     );
     for part in ["001", "job-9", "xyz0"] {

@@ -332,7 +332,7 @@ impl Fixture {
                 "from" if route.path.contains("{revision}") => "1",
                 "from" | "step" => "0",
                 "stream" => "stdout",
-                "timestamps" | "follow" | "case" | "wait" => "true",
+                "timestamps" | "follow" | "case" | "wait" | "messages" => "true",
                 "q" => "making",
                 "against" | "job" => &self.finished,
                 // The channel belongs to the instance.

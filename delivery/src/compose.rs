@@ -214,3 +214,74 @@ pub(crate) fn test_message(channel: &Channel, now: Timestamp, settings: &Setting
         event: json!({ "events": [], "count": 0, "test": true }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use model::channel::{Offered, Sending, SendingStep, Target};
+    use model::outbox::Outgoing;
+    use model::{Actor, Change, ChannelId, Edit, MessageId, Order};
+    use serde_json::{from_value, json};
+    use workflow::notify::NotifyName;
+
+    use super::*;
+
+    #[test]
+    fn an_end_follows_its_begin_although_the_clock_was_set_back_between_them() {
+        let mut world = World::default();
+        let now: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        let channel = Channel {
+            id: ChannelId::from_uuid(Uuid::from_u128(1)),
+            project: None,
+            name: NotifyName::new("ops").unwrap(),
+            offered: Offered::default(),
+            target: Target::Slack,
+            secret: None,
+            edit: Edit {
+                version: 1,
+                at: now,
+                by: Actor::Daemon,
+            },
+            sent: Vec::new(),
+            sending: Some(Sending {
+                message: MessageId::from_uuid(Uuid::from_u128(2)),
+                at: now,
+                planned: Order::START,
+                attempt: 1,
+                is_repeated: false,
+                step: SendingStep::Now,
+            }),
+            restored: None,
+            failing: None,
+        };
+        let condition = Uuid::from_u128(3).to_string();
+        let low = json!({ "code": "disk_low" });
+        let opened = json!({ "kind": "opened", "condition": condition, "problem": low });
+        let closed =
+            json!({ "kind": "closed", "condition": condition, "problem": low, "since": now });
+        let records = [
+            (2, "2026-11-20T11:00:00Z", closed),
+            (1, "2026-11-20T11:59:00Z", opened),
+        ];
+        for (order, at, what) in records {
+            let (record, event) = (Uuid::from_u128(10 + order), Uuid::from_u128(20 + order));
+            let record: Outgoing = from_value(json!({
+                "id": record.to_string(),
+                "order": order as u64,
+                "events": [{ "id": event.to_string(), "at": at, "subject": { "kind": "instance" }, "what": what }],
+                "deliveries": [{
+                    "channel": channel.id, "events": [event.to_string()], "due": { "when": "at", "at": at }, "planned": 0,
+                }],
+            }))
+            .unwrap();
+            world.apply(&Change::Outgoing(Arc::new(record)));
+        }
+        let (wanted, left_out) = collect(&world, &channel, now);
+        let ends: Vec<bool> = wanted
+            .iter()
+            .map(|it| matches!(it.event.what, What::Closed { .. }))
+            .collect();
+        assert_eq!((ends, left_out), (vec![false, true], 0));
+    }
+}

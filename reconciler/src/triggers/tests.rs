@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use model::decide::Cancel;
+use model::event::{Event, What};
 use model::{Actor, Cause, Outcome, Reason, Trigger, WorkflowId, World};
 use state::{NewLogRecord, Stream};
 use tempfile::TempDir;
@@ -193,6 +194,9 @@ async fn slots_missed_during_downtime_create_one_job_and_are_recorded() {
     );
     let reason = Reason::SlotsMissed;
     assert_eq!(**not_made, Outcome::NotMade { reason });
+    let is_missed = |event: &Event| event.what == What::SlotMissed;
+    let events = daemon.handle.state().events((None, None), is_missed, 10);
+    assert_eq!(events.await.unwrap().len(), 1);
     daemon.close().await;
 }
 

@@ -20,7 +20,7 @@ const DISCORD_SUPPRESS_EMBEDS: u32 = 1 << 2;
 /// Bytes of a message.
 const NTFY_LIMIT: usize = 4_096;
 
-pub(crate) fn slack(message: &Message) -> Result<Post, String> {
+pub(crate) fn slack(message: &Message) -> Post {
     let title = format!("*{}*", title(message));
     let size = |character| match character {
         '&' => "&amp;".len(),
@@ -35,7 +35,7 @@ pub(crate) fn slack(message: &Message) -> Result<Post, String> {
     post(&json!({ "text": text, "unfurl_links": false, "unfurl_media": false }))
 }
 
-pub(crate) fn discord(message: &Message) -> Result<Post, String> {
+pub(crate) fn discord(message: &Message) -> Post {
     let title = format!("**{}**", title(message));
     post(&json!({
         "content": compose(&title, message, DISCORD_LIMIT, char::len_utf16),
@@ -70,7 +70,7 @@ pub(crate) fn ntfy(
     if let Some(link) = &message.link {
         body["click"] = json!(link);
     }
-    let mut post = post(&body)?;
+    let mut post = post(&body);
     if let Some(token) = token {
         let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
         let mut value = value.map_err(|_| "the token has a character that no token can have")?;
@@ -80,9 +80,9 @@ pub(crate) fn ntfy(
     Ok(post)
 }
 
-fn post(body: &serde_json::Value) -> Result<Post, String> {
-    Ok(Post {
+fn post(body: &serde_json::Value) -> Post {
+    Post {
         headers: HeaderMap::new(),
         body: body.to_string(),
-    })
+    }
 }

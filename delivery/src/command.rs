@@ -5,9 +5,7 @@
     reason = "the one home of starting the programs of channels"
 )]
 
-use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::text::line;
 use crate::webhook::body;
-use crate::{Message, Outcome};
+use crate::{Message, Outcome, Program};
 
 /// What a program may print to its standard error. Its standard output is discarded.
 const PRINTED_BYTES: u64 = 64 * 1024;
@@ -26,15 +24,10 @@ const SHOWN_CHARS: usize = 300;
 
 /// Runs the program in an environment that has only `PATH` and `LANG`. At the time limit, and when this future is dropped,
 /// the program and its children are killed.
-pub(crate) async fn run(
-    program: &Path,
-    args: &[String],
-    limit: Duration,
-    message: &Message,
-) -> Outcome {
-    let name = program.display();
-    let started = Command::new(program)
-        .args(args)
+pub(crate) async fn run(program: &Program, message: &Message) -> Outcome {
+    let name = program.program.display();
+    let started = Command::new(&program.program)
+        .args(&program.args)
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("LANG", "C.UTF-8")
@@ -66,7 +59,7 @@ pub(crate) async fn run(
         printed
     };
     let work = async { tokio::join!(input, output, child.wait()) };
-    let ended = timeout(limit, work).await;
+    let ended = timeout(program.timeout, work).await;
     drop(group);
     let (printed, status) = match ended {
         Ok(((), printed, Ok(status))) => (printed, status),
@@ -74,7 +67,7 @@ pub(crate) async fn run(
             return Outcome::retry(format!("cannot wait for {name}: {error}"));
         }
         Err(_) => {
-            let limit = limit.as_secs_f32();
+            let limit = program.timeout.as_secs_f32();
             return Outcome::retry(format!(
                 "{name} did not end within {limit} s and was killed"
             ));

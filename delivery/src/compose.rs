@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use model::channel::Channel;
 use model::event::{Event, What};
+use model::limits::DELIVERY_NAMED;
 use model::outbox::Suppressed;
 use model::{EventId, JobId, OutgoingId, Timestamp, World};
 use reconciler::Handle;
@@ -21,9 +22,6 @@ const SHOWN: usize = 10;
 
 /// Bytes of a text.
 pub(crate) const TEXT_LIMIT: usize = 16 * 1024;
-
-/// Events and jobs that a line of the delivery log names.
-const NAMED: usize = 50;
 
 /// A message, and what the delivery log says about it.
 pub(crate) struct Composed {
@@ -77,7 +75,7 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
         .filter_map(|it| it.what.job())
         .chain(recovered_by)
     {
-        if !jobs.contains(&job) && jobs.len() < NAMED {
+        if !jobs.contains(&job) && jobs.len() < DELIVERY_NAMED {
             jobs.push(job);
         }
     }
@@ -106,7 +104,11 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
     };
     Composed {
         message,
-        events: events.iter().map(|event| event.id).take(NAMED).collect(),
+        events: events
+            .iter()
+            .map(|event| event.id)
+            .take(DELIVERY_NAMED)
+            .collect(),
         event_count: count,
         jobs,
         suppressed,

@@ -13,22 +13,20 @@ mod mail;
 mod new_lines;
 mod sender;
 mod smtp;
-mod target;
 mod text;
 mod webhook;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use model::SecretValue;
-use outbound::{Answer, Outbound};
+use model::channel::Target;
+use outbound::Answer;
 use uuid::Uuid;
 
-pub use sender::{Settings, send_all, send_test};
-pub use target::Program;
+pub use sender::{Program, Settings, send_all, send_test};
 
 /// What somebody is told.
 #[derive(Debug, Clone)]
@@ -64,60 +62,6 @@ pub struct Thread {
     pub is_first: bool,
 }
 
-/// Where a message goes, with its secrets.
-#[derive(Debug, Clone)]
-pub enum Target {
-    Email(Email),
-    Webhook {
-        url: String,
-        /// Two while they are rotated.
-        keys: Vec<SecretValue>,
-        ca: Option<String>,
-    },
-    Slack {
-        url: SecretValue,
-    },
-    Discord {
-        url: SecretValue,
-    },
-    Ntfy {
-        server: String,
-        topic: String,
-        token: Option<SecretValue>,
-        ca: Option<String>,
-    },
-    /// A program that the daemon's configuration names.
-    Command {
-        program: PathBuf,
-        args: Vec<String>,
-        timeout: Duration,
-    },
-}
-
-/// Mail by a server for submission.
-#[derive(Debug, Clone)]
-pub struct Email {
-    pub host: String,
-    pub port: u16,
-    pub security: Security,
-    pub from: String,
-    pub to: Vec<String>,
-    pub username: Option<String>,
-    pub password: Option<SecretValue>,
-    /// Certificates (PEM) that are trusted instead of the machine's.
-    pub ca: Option<String>,
-}
-
-/// How mail is encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Security {
-    /// Required: a server without STARTTLS gets nothing.
-    StartTls,
-    Tls,
-    /// Without a password, too: it is only sent over TLS.
-    None,
-}
-
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
@@ -136,36 +80,37 @@ pub enum Outcome {
     Gone { reason: String },
 }
 
-/// Makes one attempt.
+/// Makes one attempt. `secret` is the one of the channel, opened.
 pub async fn send(
-    outbound: &Outbound,
+    settings: &Settings,
     target: &Target,
+    secret: Option<&SecretValue>,
     message: &Message,
     now: DateTime<Utc>,
 ) -> Outcome {
-    let (url, ca, post) = match target {
-        Target::Email(email) => return mail::send(outbound, email, message, now).await,
-        Target::Command {
-            program,
-            args,
-            timeout,
-        } => return command::run(program, args, *timeout, message).await,
-        Target::Webhook { url, keys, ca } => (url.as_str(), ca, webhook::post(keys, message, now)),
-        Target::Slack { url } => (url.reveal(), &None, chat::slack(message)),
-        Target::Discord { url } => (url.reveal(), &None, chat::discord(message)),
-        Target::Ntfy {
-            server,
-            topic,
-            token,
-            ca,
-        } => (
-            server.as_str(),
-            ca,
-            chat::ntfy(topic, token.as_ref(), message),
-        ),
+    let outbound = &settings.outbound;
+    let needed = || secret.ok_or_else(|| "the channel has no secret; set it again".to_owned());
+    let request = match target {
+        Target::Email(email) => return mail::send(outbound, email, secret, message, now).await,
+        Target::Command { command } => {
+            return match settings.commands.get(command) {
+                Some(program) => command::run(program, message).await,
+                None => Outcome::refused(format!(
+                    "the daemon's configuration has no `{command}` in `notify_commands`"
+                )),
+            };
+        }
+        Target::Webhook { url, ca } => needed()
+            .and_then(|keys| webhook::post(keys, message, now))
+            .map(|post| (url.as_str(), ca, post)),
+        Target::Slack => needed().map(|url| (url.reveal(), &None, chat::slack(message))),
+        Target::Discord => needed().map(|url| (url.reveal(), &None, chat::discord(message))),
+        Target::Ntfy { server, topic, ca } => {
+            chat::ntfy(topic, secret, message).map(|post| (server.as_str(), ca, post))
+        }
     };
-    let mut post = match post {
-        Ok(post) => post,
+    let (url, ca, mut post) = match request {
+        Ok(request) => request,
         Err(reason) => return Outcome::refused(reason),
     };
     let json = HeaderValue::from_static("application/json");

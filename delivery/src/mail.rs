@@ -3,12 +3,14 @@
 use chrono::{DateTime, Utc};
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox};
+use model::SecretValue;
+use model::channel::{Email, Security};
 use outbound::Outbound;
 use uuid::Uuid;
 
 use crate::smtp::Session;
 use crate::text::{compose, line, short_title};
-use crate::{Email, Message, Outcome, Security};
+use crate::{Message, Outcome};
 
 /// Bytes of a text. More is no notification.
 const TEXT_LIMIT: usize = 256 * 1024;
@@ -16,12 +18,13 @@ const TEXT_LIMIT: usize = 256 * 1024;
 pub(crate) async fn send(
     outbound: &Outbound,
     email: &Email,
+    password: Option<&SecretValue>,
     message: &Message,
     now: DateTime<Utc>,
 ) -> Outcome {
     match render(email, message, now) {
         Ok(mail) => {
-            let conversation = converse(outbound, email, &mail);
+            let conversation = converse(outbound, email, password, &mail);
             let reply = outbound.in_time(conversation).await;
             reply.map_or_else(|failure| failure, |reply| Outcome::Delivered { reply })
         }
@@ -33,24 +36,26 @@ pub(crate) async fn send(
 async fn converse(
     outbound: &Outbound,
     email: &Email,
+    password: Option<&SecretValue>,
     mail: &lettre::Message,
 ) -> Result<String, Outcome> {
     let ca = email.ca.as_deref();
-    let has_password = email.username.is_some() || email.password.is_some();
+    let has_password = email.username.is_some() || password.is_some();
     if email.security == Security::None && has_password {
         return Err(Outcome::refused("a password is only sent over TLS"));
     }
+    let account = email.username.as_deref().zip(password);
     let stream = outbound.connect(&email.host, email.port).await?;
     match email.security {
-        Security::None => Session::begin(stream).await?.deliver(email, mail).await,
+        Security::None => Session::begin(stream).await?.deliver(None, mail).await,
         Security::Tls => {
             let stream = outbound.secure(stream, &email.host, ca).await?;
-            Session::begin(stream).await?.deliver(email, mail).await
+            Session::begin(stream).await?.deliver(account, mail).await
         }
         Security::StartTls => {
             let stream = Session::begin(stream).await?.start_tls(mail).await?;
             let stream = outbound.secure(stream, &email.host, ca).await?;
-            Session::over(stream).deliver(email, mail).await
+            Session::over(stream).deliver(account, mail).await
         }
     }
 }

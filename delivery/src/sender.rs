@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,11 +22,18 @@ use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
 use crate::compose::{Composed, compose};
-use crate::target::{Program, target};
 use crate::{Message, Outcome, send};
 
 /// The pause before a result is recorded again, and the longest one.
 const RECORD_REST: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(30)];
+
+/// A program that channels may name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    pub timeout: Duration,
+}
 
 /// What the sender needs of the daemon's configuration.
 #[derive(Debug)]
@@ -69,13 +77,13 @@ pub async fn send_all(handle: Handle, settings: Arc<Settings>) {
                     for channel in begun {
                         attempts.spawn(attempt(handle.clone(), settings.clone(), channel));
                     }
-                    continue;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "messages cannot be planned; this is retried");
-                    rest = Some(Instant::now() + RECORD_REST[1]);
                 }
             }
+            // What the plan has changed ends this at once.
+            rest = Some(Instant::now() + RECORD_REST[1]);
         }
         tokio::select! {
             changed = changes.changed() => if changed.is_err() { return },
@@ -99,9 +107,8 @@ async fn attempt(handle: Handle, settings: Arc<Settings>, channel: Arc<Channel>)
         Ok((composed, outcome)) => (Some(composed), outcome),
         // The panic is logged. Without a result the channel would send nothing until the next start.
         Err(_) => {
-            let reason = "a defect of Everscan; the daemon's log says more".to_owned();
-            let after = None;
-            (None, Ok(Outcome::Retry { reason, after }))
+            let reason = "a defect of Everscan; the daemon's log says more";
+            (None, Ok(Outcome::retry(reason)))
         }
     };
     let (mut after, mut is_gone) = (None, false);
@@ -178,17 +185,10 @@ async fn deliver(
 ) -> Outcome {
     let secret = match secret(handle, channel) {
         Ok(secret) => secret,
-        Err(reason) => {
-            return Outcome::Retry {
-                reason,
-                after: None,
-            };
-        }
+        Err(reason) => return Outcome::retry(reason),
     };
-    match target(&channel.target, secret, &settings.commands) {
-        Ok(target) => send(&settings.outbound, &target, message, handle.now()).await,
-        Err(reason) => Outcome::Refused { reason },
-    }
+    let now = handle.now();
+    send(settings, &channel.target, secret.as_ref(), message, now).await
 }
 
 /// Sends a message of a test, and returns what came of it.

@@ -5,10 +5,11 @@ use std::io;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::Message;
+use model::SecretValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
+use crate::Outcome;
 use crate::text::line;
-use crate::{Email, Outcome};
 
 /// The characters of a reply that are shown.
 const SHOWN_CHARS: usize = 300;
@@ -72,14 +73,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(self.0.into_inner())
     }
 
-    /// Signs in and hands over the mail. Returns the reply by which the server accepts it.
+    /// Signs in with user name and password, if given, and hands over the mail. Returns the reply by which the server accepts it.
     pub(crate) async fn deliver(
         mut self,
-        email: &Email,
+        account: Option<(&str, &SecretValue)>,
         mail: &Message,
     ) -> Result<String, Outcome> {
         let offers = self.hello(mail).await?;
-        if let (Some(user), Some(password)) = (&email.username, &email.password) {
+        if let Some((user, password)) = account {
             let mechanisms = offers.offer("AUTH").unwrap_or_default();
             self.sign_in(user, password.reveal(), &mechanisms).await?;
         }

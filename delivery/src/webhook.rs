@@ -6,18 +6,16 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderMap, HeaderValue};
 use model::SecretValue;
+use model::channel::signing_keys;
 use serde_json::json;
 use sha2::Sha256;
 
 use crate::text::{clean, line};
 use crate::{Level, Message, Post};
 
-/// The prefix of a key in base64.
-const KEY_PREFIX: &str = "whsec_";
-
 /// One signature for each key, so that a receiver may have either while keys are rotated.
 pub(crate) fn post(
-    keys: &[SecretValue],
+    keys: &SecretValue,
     message: &Message,
     now: DateTime<Utc>,
 ) -> Result<Post, String> {
@@ -25,6 +23,7 @@ pub(crate) fn post(
     let id = message.id.to_string();
     let timestamp = now.timestamp().to_string();
     let signed = format!("{id}.{timestamp}.{body}");
+    let keys = signing_keys(keys).ok_or("a key is not `whsec_` and base64")?;
     let signatures: Result<Vec<String>, String> =
         keys.iter().map(|key| sign(key, &signed)).collect();
     let mut headers = HeaderMap::new();
@@ -39,12 +38,8 @@ pub(crate) fn post(
     Ok(Post { headers, body })
 }
 
-fn sign(key: &SecretValue, signed: &str) -> Result<String, String> {
-    let wrong = || format!("a key is not `{KEY_PREFIX}` and base64");
-    let key = key.reveal().strip_prefix(KEY_PREFIX).ok_or_else(wrong)?;
-    let key = STANDARD.decode(key).ok().filter(|key| !key.is_empty());
-    let key = key.ok_or_else(wrong)?;
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).map_err(|_| wrong())?;
+fn sign(key: &[u8], signed: &str) -> Result<String, String> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| error.to_string())?;
     mac.update(signed.as_bytes());
     Ok(format!(
         "v1,{}",

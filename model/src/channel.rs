@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::notify::NotifyName;
@@ -94,19 +96,9 @@ pub struct ChannelFailure {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Target {
-    Email {
-        host: String,
-        port: u16,
-        security: Security,
-        from: String,
-        to: Vec<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        username: Option<String>,
-        /// The authority of the server's certificate, as PEM.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ca: Option<String>,
-    },
-    /// The secret holds one signing key, or two while they are rotated.
+    /// The secret is the password of the account.
+    Email(Email),
+    /// The secret holds [signing keys](signing_keys).
     Webhook {
         url: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,6 +108,7 @@ pub enum Target {
     Slack,
     /// The secret is the address.
     Discord,
+    /// The secret is an access token, if the topic needs one.
     Ntfy {
         server: String,
         topic: String,
@@ -126,19 +119,51 @@ pub enum Target {
     Command { command: String },
 }
 
+/// Mail by a server for submission.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Email {
+    pub host: String,
+    pub port: u16,
+    pub security: Security,
+    pub from: String,
+    pub to: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    /// Certificates (PEM) that are trusted instead of the machine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<String>,
+}
+
+/// How mail is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Security {
+    /// Required: a server without STARTTLS gets nothing.
     #[serde(rename = "starttls")]
     StartTls,
     Tls,
+    /// Without a password, too: it is only sent over TLS.
     None,
+}
+
+/// The prefix of a signing key, which is written in base64.
+pub(crate) const SIGNING_KEY_PREFIX: &str = "whsec_";
+
+/// The keys in the secret of a webhook: one, or more while they are rotated, with spaces between them. None if one of them is
+/// malformed.
+pub fn signing_keys(secret: &SecretValue) -> Option<Vec<Vec<u8>>> {
+    let keys = secret.reveal().split_whitespace().map(|key| {
+        let key = STANDARD.decode(key.strip_prefix(SIGNING_KEY_PREFIX)?).ok();
+        key.filter(|key| !key.is_empty())
+    });
+    let keys: Option<Vec<_>> = keys.collect();
+    keys.filter(|keys| !keys.is_empty())
 }
 
 impl Target {
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::Email { .. } => "email",
+            Self::Email(_) => "email",
             Self::Webhook { .. } => "webhook",
             Self::Slack => "slack",
             Self::Discord => "discord",
@@ -150,7 +175,7 @@ impl Target {
     /// At most so many messages in so many seconds.
     const fn pace(&self) -> &'static [(usize, i64)] {
         match self {
-            Self::Email { .. } => &[(30, 3600)],
+            Self::Email(_) => &[(30, 3600)],
             Self::Slack => &[(1, 1)],
             Self::Discord => &[(5, 2), (30, 60)],
             // The public server allows a request each 5 s in the long run.

@@ -139,6 +139,9 @@ pub(crate) const SIGNING_KEY_BYTES: usize = 24;
 /// Recipients of a mail channel.
 pub(crate) const RECIPIENTS: usize = 20;
 
+/// Events and jobs that a line of the delivery log names.
+pub const DELIVERY_NAMED: usize = 50;
+
 /// Records that one plan of deliveries changes. A commit has at most 100 operations.
 pub(crate) const DELIVERY_CHANGES: usize = 60;
 

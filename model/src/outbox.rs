@@ -40,6 +40,9 @@ pub struct Delivery {
     /// The rule that asked for it; none if no rule names the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<NotifyName>,
+    /// The rule is the instance's, which may have the name of one of the project.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rule_of_instance: bool,
     pub events: Vec<EventId>,
     pub due: Due,
     /// The position of the plan that made it.
@@ -168,4 +171,5 @@ pub enum Suppressed {
     /// A person knows of the condition.
     Acknowledged,
     Silenced,
+    ChannelDeleted,
 }

@@ -258,7 +258,7 @@ mod tests {
             offered: Offered::default(),
             target: Target::Slack,
             secret: Some(SecretValue::new("https://hooks.example/x".to_owned())),
-            key: old.clone(),
+            key: Some(old.clone()),
             actor: Actor::Daemon,
             expects: Precondition::Anything,
         };

@@ -1,6 +1,6 @@
 //! Converts channels.
 
-use model::channel::{Channel, Offered, Security, SendingStep, Target};
+use model::channel::{Channel, Email, Offered, Security, SendingStep, Target};
 use model::{ProjectId, Seen};
 use wire::{ChannelTarget, MailSecurity};
 
@@ -46,7 +46,7 @@ pub(crate) fn key(seen: Seen<'_>, channel: &Channel) -> String {
 
 fn shown_target(target: &Target) -> ChannelTarget {
     match target.clone() {
-        Target::Email {
+        Target::Email(Email {
             host,
             port,
             security,
@@ -54,7 +54,7 @@ fn shown_target(target: &Target) -> ChannelTarget {
             to,
             username,
             ca,
-        } => ChannelTarget::Email {
+        }) => ChannelTarget::Email {
             host,
             port: Some(port),
             security: match security {
@@ -91,7 +91,7 @@ pub(crate) fn target(target: ChannelTarget) -> Target {
                 MailSecurity::Tls => (Security::Tls, 465),
                 MailSecurity::None => (Security::None, 25),
             };
-            Target::Email {
+            Target::Email(Email {
                 host,
                 port: port.unwrap_or(usual),
                 security,
@@ -99,7 +99,7 @@ pub(crate) fn target(target: ChannelTarget) -> Target {
                 to,
                 username,
                 ca,
-            }
+            })
         }
         ChannelTarget::Webhook { url, ca } => Target::Webhook { url, ca },
         ChannelTarget::Slack => Target::Slack,

@@ -3,6 +3,7 @@
 use http::header::ETAG;
 use model::decide::{Refusal, Remedy};
 use model::{Made, Scope, SuspendedPart};
+use reconciler::SecretError;
 use wire::{ErrorCode, FieldError};
 use workflow::InputError;
 
@@ -182,6 +183,7 @@ impl From<Refusal> for Failure {
             Refusal::Unwritable { .. } => Self::internal(&refusal),
             Refusal::NameTaken { .. } => Self::new(ErrorCode::NameTaken, text)
                 .hint("give another name, or replace that runner with `--replace`"),
+            Refusal::NoSecretKey => SecretError::NoKey.into(),
             Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
             Refusal::TooStrong => Self::new(ErrorCode::Forbidden, text),
         }

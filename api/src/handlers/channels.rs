@@ -99,14 +99,13 @@ pub(crate) async fn put(
         let problem = "only a channel of the instance is offered to projects";
         return Err(Failure::invalid("offered_to", problem));
     }
-    let key = user.sealing_key()?;
     let set = owner.map(|project| SetChannel {
         project: *project,
         name,
         offered,
         target: convert::channels::target(asked.target),
         secret: asked.secret.map(SecretValue::new),
-        key,
+        key: user.sealing_key(),
         actor: user.actor(),
         expects,
     });
@@ -290,6 +289,7 @@ fn shown(seen: Seen<'_>, record: DeliveryRecord) -> wire::Delivery {
                 Suppressed::NoNewLines => "the artifact has no new lines",
                 Suppressed::Acknowledged => "a person knows of it",
                 Suppressed::Silenced => "the condition is silenced",
+                Suppressed::ChannelDeleted => "the channel was deleted",
             };
             (DeliveryResult::Suppressed, reason.to_owned())
         }

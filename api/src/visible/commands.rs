@@ -17,7 +17,7 @@ use model::{
     ProjectId, ProjectSecrets, Rights, RunnerId, SealingKey, SecretValue, SessionId, SourceName,
     StoredSecret, Timestamp, TokenId, WorkflowId, World,
 };
-use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK, SecretError};
+use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
 use state::SubmitError;
 use wire::ErrorCode;
@@ -121,11 +121,10 @@ impl Visible {
         Ok(set.await?)
     }
 
-    /// The key that seals a new secret.
-    pub(crate) fn sealing_key(&self) -> Result<SealingKey, Failure> {
+    /// The key that seals a new secret, if the daemon has one.
+    pub(crate) fn sealing_key(&self) -> Option<SealingKey> {
         let keys = self.handle.settings().sealing_keys();
-        let keys = keys.ok_or(SecretError::NoKey)?;
-        Ok(keys.current().clone())
+        keys.map(|keys| keys.current().clone())
     }
 
     /// Sends a test message.

@@ -10,15 +10,16 @@ use model::Scope;
 use outbound::{Limits, Outbound};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 use crate::client::{Answer, Call};
 use crate::service::{Service, text};
 
-const SECRET: &str = "hunter2-hunter2";
+/// Also base64, as a signing key must be.
+const SECRET: &str = "hunter2hunter2hu";
 
-fn put(path: &str, body: &Value) -> Call {
+pub(crate) fn put(path: &str, body: &Value) -> Call {
     Call::new(Method::PUT, format!("/v0/channels/{path}")).json(body)
 }
 
@@ -30,7 +31,7 @@ fn command() -> Value {
     json!({ "target": { "kind": "command", "command": "page" } })
 }
 
-fn webhook(url: &str) -> Value {
+pub(crate) fn webhook(url: &str) -> Value {
     json!({ "target": { "kind": "webhook", "url": url } })
 }
 
@@ -42,23 +43,34 @@ fn error(answer: &Answer) -> (String, String) {
 }
 
 /// A receiver that gives each request the next of these statuses.
-async fn sink(statuses: &'static [u16]) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+pub(crate) async fn sink(
+    statuses: &'static [u16],
+) -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let (seen, requests) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         for status in statuses {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            let mut read = Vec::new();
-            while !ended(&read) {
-                stream.read_buf(&mut read).await.unwrap();
-            }
-            seen.send(String::from_utf8(read).unwrap()).unwrap();
+            let (mut stream, request) = next(&listener).await;
+            seen.send(request).unwrap();
             let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\n\r\n");
             stream.write_all(answer.as_bytes()).await.unwrap();
         }
     });
     (address, requests)
+}
+
+/// The next request. Connections that end without one are left out.
+async fn next(listener: &TcpListener) -> (TcpStream, String) {
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut read = Vec::new();
+        while stream.read_buf(&mut read).await.is_ok_and(|it| it > 0) {
+            if ended(&read) {
+                return (stream, String::from_utf8(read).unwrap());
+            }
+        }
+    }
 }
 
 fn ended(request: &[u8]) -> bool {
@@ -70,7 +82,7 @@ fn ended(request: &[u8]) -> bool {
 }
 
 /// What the daemon needs to send to this machine.
-fn allowing() -> Arc<Settings> {
+pub(crate) fn allowing() -> Arc<Settings> {
     let allow = vec!["127.0.0.1".parse().unwrap()];
     let outbound = Outbound::new(allow, "everscand.yaml", Limits::default());
     Arc::new(Settings {
@@ -80,7 +92,7 @@ fn allowing() -> Arc<Settings> {
 }
 
 /// The attempts, once there are so many.
-async fn attempts(service: &Service, query: &str, count: usize) -> Vec<Value> {
+pub(crate) async fn attempts(service: &Service, query: &str, count: usize) -> Vec<Value> {
     let mut changed = service.handle.state().changed();
     loop {
         let page = service.get(&format!("/v0/deliveries{query}")).await;
@@ -176,9 +188,42 @@ async fn a_webhook_gets_a_key_once_and_another_address_needs_a_secret_again() {
     let (field, message) = error(&refused);
     assert_eq!(field, "secret");
     assert!(message.contains("a signing key again"), "{message}");
+    for malformed in ["hunter2", "whsec_hunter2"] {
+        other["secret"] = json!(malformed);
+        let (field, message) = error(&service.admin(put("hook", &other)).await);
+        assert_eq!(field, "secret");
+        let form = "must be a signing key, `whsec_` and base64";
+        assert!(
+            message.starts_with(form) && !message.contains("hunter2"),
+            "{message}"
+        );
+    }
     other["secret"] = json!("whsec_YWJj");
     let set = service.admin(put("hook", &other)).await.expect(200);
     assert_eq!(set["target"]["url"], "https://other.example/x");
+}
+
+#[tokio::test]
+async fn without_a_key_for_secrets_a_channel_that_has_none_is_accepted() {
+    let service = Service::without_key().await;
+    let mail = json!({
+        "kind": "email", "host": "mail.example", "from": "a@example.org", "to": ["b@example.org"],
+    });
+    let ntfy = json!({ "kind": "ntfy", "server": "https://ntfy.example", "topic": "t" });
+    for target in [command()["target"].take(), mail, ntfy.clone()] {
+        let body = json!({ "target": target });
+        let set = service.admin(put("open", &body)).await;
+        assert_eq!(set.expect(200)["has_secret"], false);
+    }
+    for body in [
+        webhook("https://hook.example/"),
+        json!({ "target": { "kind": "slack" }, "secret": "https://hooks.example/x" }),
+        json!({ "target": ntfy, "secret": SECRET }),
+    ] {
+        let refused = service.admin(put("sealed", &body)).await;
+        let problem = refused.problem(409, "no_secret_key");
+        assert!(text(&problem["hint"]).contains("everscand secret-key make"));
+    }
 }
 
 #[tokio::test]

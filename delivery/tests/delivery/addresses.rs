@@ -8,7 +8,7 @@ use super::*;
 async fn only_an_entry_of_the_configuration_opens_an_address_that_is_not_public() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let nothing = outbound(&["127.0.0.2", "other:80", "10.0.0.0/24"], PATIENCE);
+    let nothing = settings(&["127.0.0.2", "other:80", "10.0.0.0/24"], PATIENCE);
     for (host, address) in [
         ("127.0.0.1", "127.0.0.1/32"),
         ("localhost", "127.0.0.1/32"),
@@ -28,7 +28,7 @@ async fn only_an_entry_of_the_configuration_opens_an_address_that_is_not_public(
         ("[fe80::1]", "fe80::1/128"),
     ] {
         let target = webhook(&format!("http://{host}:{port}/"));
-        let reason = refused(delivery::send(&nothing, &target, &message(), Utc::now()).await);
+        let reason = refused(send_with(&nothing, &target, KEY, &message()).await);
         let advice = format!("add `{address}` or `");
         // Which address of `localhost` is the last one depends on the machine.
         let is_named = reason.contains(&advice) || host == "localhost";
@@ -51,9 +51,9 @@ async fn an_entry_is_an_address_a_range_or_a_host_with_its_port() {
     for entry in ["127.0.0.1", "127.0.0.0/8", "LOCALHOST:{port}"] {
         let (url, taken) = sink::sink(sink::status("200 OK"), "").await;
         let port = url.trim_end_matches("/hook").rsplit(':').next().unwrap();
-        let allowed = outbound(&[&entry.replace("{port}", port)], PATIENCE);
+        let allowed = settings(&[&entry.replace("{port}", port)], PATIENCE);
         let target = webhook(&format!("http://localhost:{port}/hook?x=1"));
-        let outcome = delivery::send(&allowed, &target, &message(), Utc::now()).await;
+        let outcome = send_with(&allowed, &target, KEY, &message()).await;
         assert_eq!(outcome, delivered("200"), "{entry}");
         let request = taken.await.unwrap();
         assert_eq!(request.line, "POST /hook?x=1 HTTP/1.1");
@@ -70,7 +70,7 @@ async fn a_url_with_a_password_or_another_scheme_is_refused() {
         "file:///etc/passwd",
         "x",
     ] {
-        let reason = refused(send(&webhook(url), &message()).await);
+        let reason = refused(send(&webhook(url), KEY, &message()).await);
         assert!(reason.starts_with("the URL is unusable"), "{reason}");
         assert!(!reason.contains("hush"), "{reason}");
     }

@@ -5,7 +5,7 @@ use super::*;
 
 async fn outcome_of(answer: impl Into<String>, endless: &'static str) -> Outcome {
     let (url, taken) = sink(answer, endless).await;
-    let outcome = send(&webhook(&url), &message()).await;
+    let outcome = send(&webhook(&url), KEY, &message()).await;
     taken.abort();
     outcome
 }
@@ -97,8 +97,8 @@ async fn an_endless_head_ends_at_the_bound_of_a_connection() {
 #[tokio::test]
 async fn a_server_that_says_nothing_is_given_up() {
     let (url, taken) = sink("", "silence").await;
-    let hasty = outbound(&["127.0.0.1"], Duration::from_millis(100));
-    let outcome = delivery::send(&hasty, &webhook(&url), &message(), Utc::now()).await;
+    let hasty = settings(&["127.0.0.1"], Duration::from_millis(100));
+    let outcome = send_with(&hasty, &webhook(&url), KEY, &message()).await;
     assert_eq!(to_repeat(outcome), "no answer within 0.1 s");
     // The connection is closed: the sink ends.
     taken.await.unwrap();
@@ -109,7 +109,8 @@ async fn an_unreachable_server_is_tried_again() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let reason = to_repeat(send(&webhook(&format!("http://{address}/hush")), &message()).await);
+    let reason =
+        to_repeat(send(&webhook(&format!("http://{address}/hush")), KEY, &message()).await);
     assert!(
         reason.starts_with("cannot connect to 127.0.0.1, port "),
         "{reason}"
@@ -122,11 +123,10 @@ async fn tls_trusts_an_own_authority_and_nothing_else_then() {
     let (url, ca, taken) = tls_sink().await;
     let target = |ca: Option<String>| Target::Webhook {
         url: url.clone(),
-        keys: vec![secret("whsec_a2V5")],
         ca,
     };
-    let allowed = outbound(&["127.0.0.1", "::1"], PATIENCE);
-    let send = async |ca| delivery::send(&allowed, &target(ca), &message(), Utc::now()).await;
+    let allowed = settings(&["127.0.0.1", "::1"], PATIENCE);
+    let send = async |ca| send_with(&allowed, &target(ca), KEY, &message()).await;
     let reason = to_repeat(send(None).await);
     assert!(reason.starts_with("no TLS with localhost: "), "{reason}");
     let other = sink::certificate().ca;
@@ -144,7 +144,8 @@ async fn tls_trusts_an_own_authority_and_nothing_else_then() {
 #[tokio::test]
 async fn a_monitor_is_asked_with_get() {
     let (url, taken) = sink(status("200 OK"), "").await;
-    let answer = outbound(&["127.0.0.1"], PATIENCE)
+    let answer = settings(&["127.0.0.1"], PATIENCE)
+        .outbound
         .get(&url, Utc::now())
         .await;
     assert!(answer.unwrap().status.is_success());

@@ -2,18 +2,35 @@
 
 use std::path::Path;
 
+use delivery::Program;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::*;
 
-fn shell(script: &str, timeout: Duration) -> Target {
-    Target::Command {
-        program: "/bin/sh".into(),
-        args: vec!["-c".to_owned(), script.to_owned()],
+async fn shell(script: &str, timeout: Duration) -> Outcome {
+    let args = vec!["-c".to_owned(), script.to_owned()];
+    run("/bin/sh", args, timeout).await
+}
+
+/// Sends to the command `page`, which is this program.
+async fn run(program: &str, args: Vec<String>, timeout: Duration) -> Outcome {
+    let program = Program {
+        program: program.into(),
+        args,
         timeout,
-    }
+    };
+    let settings = Settings {
+        commands: [("page".to_owned(), program)].into(),
+        ..Settings::default()
+    };
+    send_with(&settings, &command("page"), None::<&str>, &message()).await
+}
+
+fn command(name: &str) -> Target {
+    let command = name.to_owned();
+    Target::Command { command }
 }
 
 #[tokio::test]
@@ -25,7 +42,7 @@ async fn a_program_gets_the_event_and_a_clean_environment() {
         input.display(),
         environment.display()
     );
-    let outcome = send(&shell(&script, PATIENCE), &message()).await;
+    let outcome = shell(&script, PATIENCE).await;
     assert_eq!(outcome, delivered("exit status: 0"));
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     let event: serde_json::Value = serde_json::from_str(&read(&input)).unwrap();
@@ -49,7 +66,7 @@ async fn a_program_that_never_ends_is_killed_with_its_children() {
         "sleep 1000 & echo $! $$ > {}; cat > /dev/null; wait",
         pids.display()
     );
-    let outcome = send(&shell(&script, Duration::from_secs(2)), &message()).await;
+    let outcome = shell(&script, Duration::from_secs(2)).await;
     assert_eq!(
         to_repeat(outcome),
         "/bin/sh did not end within 2 s and was killed"
@@ -73,7 +90,7 @@ async fn a_program_that_never_ends_is_killed_with_its_children() {
 
 #[tokio::test]
 async fn a_program_that_prints_for_ever_ends_at_the_bound() {
-    let outcome = send(&shell("exec yes >&2", PATIENCE), &message()).await;
+    let outcome = shell("exec yes >&2", PATIENCE).await;
     let reason = to_repeat(outcome);
     assert!(
         reason.starts_with("/bin/sh failed (signal: 13 (SIGPIPE)): y y y"),
@@ -81,23 +98,23 @@ async fn a_program_that_prints_for_ever_ends_at_the_bound() {
     );
     assert!(reason.len() < 400, "{reason}");
     // Its standard output is not read at all.
-    let outcome = send(&shell("yes | head -c 10000000", PATIENCE), &message()).await;
+    let outcome = shell("yes | head -c 10000000", PATIENCE).await;
     assert_eq!(outcome, delivered("exit status: 0"));
 }
 
 #[tokio::test]
 async fn a_program_that_fails_is_tried_again_and_a_missing_one_is_not() {
     let failing = shell("printf 'no\\n\\033[31mroute' >&2; exit 3", PATIENCE);
-    let reason = to_repeat(send(&failing, &message()).await);
+    let reason = to_repeat(failing.await);
     assert_eq!(reason, "/bin/sh failed (exit status: 3): no  [31mroute");
-    let missing = Target::Command {
-        program: "/nonexistent".into(),
-        args: Vec::new(),
-        timeout: PATIENCE,
-    };
-    let reason = refused(send(&missing, &message()).await);
+    let reason = refused(run("/nonexistent", Vec::new(), PATIENCE).await);
     assert!(
         reason.starts_with("cannot start /nonexistent: "),
         "{reason}"
+    );
+    let reason = refused(send(&command("unknown"), None::<&str>, &message()).await);
+    assert_eq!(
+        reason,
+        "the daemon's configuration has no `unknown` in `notify_commands`"
     );
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use delivery::{Email, Security, Thread};
+use delivery::Thread;
+use model::channel::{Email, Security};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -15,6 +16,7 @@ use super::*;
 struct Server {
     peer: Peer,
     email: Email,
+    password: Option<&'static str>,
     _files: TempDir,
 }
 
@@ -37,12 +39,13 @@ impl Server {
         Some(Self {
             peer,
             email: email(port, security, Some(own.ca)),
+            password: Some("hush"),
             _files: files,
         })
     }
 
     async fn send(&self, message: &Message) -> Outcome {
-        send_to_localhost(&self.email, message).await
+        send_to_localhost(&self.email, self.password, message).await
     }
 
     async fn mail(&mut self) -> Mail {
@@ -74,15 +77,14 @@ fn email(port: u16, security: Security, ca: Option<String>) -> Email {
             "Dé <d@example.org>".to_owned(),
         ],
         username: Some("robot".to_owned()),
-        password: Some(secret("hush")),
         ca,
     }
 }
 
-async fn send_to_localhost(email: &Email, message: &Message) -> Outcome {
-    let outbound = outbound(&["127.0.0.1", "::1"], PATIENCE);
+async fn send_to_localhost(email: &Email, password: Option<&str>, message: &Message) -> Outcome {
+    let settings = settings(&["127.0.0.1", "::1"], PATIENCE);
     let target = Target::Email(email.clone());
-    delivery::send(&outbound, &target, message, Utc::now()).await
+    send_with(&settings, &target, password, message).await
 }
 
 #[tokio::test]
@@ -130,10 +132,10 @@ async fn the_replies_of_a_server_decide_whether_the_mail_is_sent_again() {
     server.email.to = vec!["gone@example.org".to_owned()];
     let reason = refused(server.send(&message()).await);
     assert_eq!(reason, "550 5.1.1 no such user");
-    server.email.password = Some(secret("wrong-hush"));
+    server.password = Some("wrong-hush");
     let reason = refused(server.send(&message()).await);
     assert_eq!(reason, "535: the server refuses user name or password");
-    server.email.password = Some(secret("busy"));
+    server.password = Some("busy");
     let reason = to_repeat(server.send(&message()).await);
     assert_eq!(reason, "454: the server refuses user name or password");
 }
@@ -217,7 +219,7 @@ async fn no_text_writes_headers_or_commands() {
             to: vec!["ops@example.org".to_owned()],
             ..server.email.clone()
         };
-        refused(send_to_localhost(&from, &message()).await);
+        refused(send_to_localhost(&from, Some("hush"), &message()).await);
     }
 }
 
@@ -236,7 +238,7 @@ async fn without_tls_no_password_is_sent() {
         "the server offers no STARTTLS, which this channel requires"
     );
     server.email.security = Security::None;
-    (server.email.username, server.email.password) = (None, None);
+    (server.email.username, server.password) = (None, None);
     assert!(matches!(
         server.send(&message()).await,
         Outcome::Delivered { .. }
@@ -284,7 +286,7 @@ async fn a_server_that_never_ends_its_reply_is_left_at_the_bound() {
             endless,
         )
         .await;
-        let reason = to_repeat(send_to_localhost(&email, &message()).await);
+        let reason = to_repeat(send_to_localhost(&email, Some("hush"), &message()).await);
         assert!(
             reason.contains("more than 64 KiB were received"),
             "{reason}"
@@ -297,7 +299,7 @@ async fn replies_behind_the_answer_to_starttls_are_not_believed() {
     let injected = "220 go ahead\r\n250-sink\r\n250 AUTH PLAIN\r\n235 ok\r\n250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 ok\r\n";
     let replies = Box::leak(Box::new(["250-sink\r\n250 STARTTLS\r\n", injected]));
     let email = misbehaving("220 sink\r\n", replies, "").await;
-    let reason = to_repeat(send_to_localhost(&email, &message()).await);
+    let reason = to_repeat(send_to_localhost(&email, Some("hush"), &message()).await);
     assert!(
         reason == "the server sent replies before TLS began"
             || reason.starts_with("no TLS with localhost"),
@@ -308,6 +310,6 @@ async fn replies_behind_the_answer_to_starttls_are_not_believed() {
 #[tokio::test]
 async fn a_server_that_is_closing_is_tried_again() {
     let email = misbehaving("421 4.3.2 shutting down\r\n", &[], "").await;
-    let reason = to_repeat(send_to_localhost(&email, &message()).await);
+    let reason = to_repeat(send_to_localhost(&email, Some("hush"), &message()).await);
     assert_eq!(reason, "421 4.3.2 shutting down");
 }

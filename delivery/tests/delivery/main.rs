@@ -12,14 +12,16 @@ mod chat;
 mod command;
 mod mail;
 mod peers;
+mod rebinding;
 mod sink;
 mod webhook;
 
 use std::time::Duration;
 
 use chrono::Utc;
-use delivery::{Level, Message, Outcome, Target};
+use delivery::{Level, Message, Outcome, Settings};
 use model::SecretValue;
+use model::channel::Target;
 use outbound::{Limits, Outbound};
 use serde_json::json;
 use uuid::Uuid;
@@ -27,13 +29,18 @@ use uuid::Uuid;
 /// Longer than the busiest machine needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn outbound(allow: &[&str], exchange: Duration) -> Outbound {
+const KEY: &str = "whsec_a2V5";
+
+fn settings(allow: &[&str], exchange: Duration) -> Settings {
     let allow = allow.iter().map(|entry| entry.parse().unwrap()).collect();
     let limits = Limits {
         connect: PATIENCE,
         exchange,
     };
-    Outbound::new(allow, "daemon.yaml", limits)
+    Settings {
+        outbound: Outbound::new(allow, "daemon.yaml", limits),
+        ..Settings::default()
+    }
 }
 
 fn message() -> Message {
@@ -51,19 +58,24 @@ fn message() -> Message {
 }
 
 /// Sends to a target on this machine.
-async fn send(target: &Target, message: &Message) -> Outcome {
-    let outbound = outbound(&["127.0.0.1"], PATIENCE);
-    delivery::send(&outbound, target, message, Utc::now()).await
+async fn send(target: &Target, secret: impl Into<Option<&str>>, message: &Message) -> Outcome {
+    let settings = settings(&["127.0.0.1"], PATIENCE);
+    send_with(&settings, target, secret, message).await
 }
 
-fn secret(text: &str) -> SecretValue {
-    SecretValue::new(text.to_owned())
+async fn send_with(
+    settings: &Settings,
+    target: &Target,
+    secret: impl Into<Option<&str>>,
+    message: &Message,
+) -> Outcome {
+    let secret = secret.into().map(|text| SecretValue::new(text.to_owned()));
+    delivery::send(settings, target, secret.as_ref(), message, Utc::now()).await
 }
 
 fn webhook(url: &str) -> Target {
     Target::Webhook {
         url: url.to_owned(),
-        keys: vec![secret("whsec_a2V5")],
         ca: None,
     }
 }

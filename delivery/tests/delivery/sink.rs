@@ -40,12 +40,20 @@ pub(crate) async fn sink(
 ) -> (String, JoinHandle<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    (url, take_one(listener, head, endless))
+}
+
+/// Answers the first request.
+pub(crate) fn take_one(
+    listener: TcpListener,
+    head: impl Into<String>,
+    endless: &'static str,
+) -> JoinHandle<Request> {
     let head = head.into();
-    let taken = tokio::spawn(async move {
+    tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         answer(stream, &head, endless).await
-    });
-    (url, taken)
+    })
 }
 
 /// A sink with TLS, for `localhost`. The certificate of its authority is the second value.

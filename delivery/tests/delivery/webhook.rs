@@ -19,12 +19,8 @@ async fn a_receiver_with_either_key_accepts_the_message() {
         "whsec_b2xkIGtleSBvbGQga2V5IG9sZCBrZXk=",
     ];
     let (url, taken) = sink(status("200 OK"), "").await;
-    let target = Target::Webhook {
-        url,
-        keys: keys.map(secret).to_vec(),
-        ca: None,
-    };
-    assert_eq!(send(&target, &message()).await, delivered("200"));
+    let outcome = send(&webhook(&url), keys.join(" ").as_str(), &message()).await;
+    assert_eq!(outcome, delivered("200"));
     let request = taken.await.unwrap();
     assert_eq!(
         request.header("webhook-id"),
@@ -57,12 +53,8 @@ async fn a_receiver_with_either_key_accepts_the_message() {
 #[tokio::test]
 async fn a_key_that_is_none_is_refused_and_not_shown() {
     for key in ["hush", "whsec_", "whsec_hush!"] {
-        let target = Target::Webhook {
-            url: "http://127.0.0.1:1/".to_owned(),
-            keys: vec![secret(key)],
-            ca: None,
-        };
-        let reason = refused(send(&target, &message()).await);
+        let target = webhook("http://127.0.0.1:1/");
+        let reason = refused(send(&target, key, &message()).await);
         assert_eq!(reason, "a key is not `whsec_` and base64");
     }
 }

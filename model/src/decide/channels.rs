@@ -1,5 +1,6 @@
 //! Sets and deletes channels, and sends a message again.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use workflow::hex;
@@ -8,15 +9,20 @@ use workflow::notify::NotifyName;
 use super::values::{Precondition, edited, project_name};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::channel::{Channel, Offered, Security, SendingStep, Target, place};
+use crate::channel::{
+    Channel, Email, Offered, SIGNING_KEY_PREFIX, Security, Sending, SendingStep, Target, place,
+    signing_keys,
+};
 use crate::event::Event;
-use crate::limits::{CHANNEL_TEXT_BYTES, CHANNELS, RECIPIENTS, SECRET_CHARS, SIGNING_KEY_BYTES};
+use crate::limits::{
+    CHANNEL_TEXT_BYTES, CHANNELS, DELIVERY_NAMED, RECIPIENTS, SECRET_CHARS, SIGNING_KEY_BYTES,
+};
 use crate::moment::Moment;
-use crate::outbox::{Delivery, Due, Outgoing};
+use crate::outbox::{Delivery, DeliveryRecord, Due, Outgoing, SendResult, Suppressed};
 use crate::sealing::{Sealed, SealingKey, SecretValue};
 use crate::sealing_keys::{KeyState, SealingKeys};
 use crate::world::World;
-use crate::{Actor, ChannelId, OutgoingId, ProjectId};
+use crate::{Actor, ChannelId, JobId, MessageId, OutgoingId, ProjectId, Timestamp};
 
 /// Create a channel, or change it. A channel with another target loses its secret.
 #[derive(Debug, Clone)]
@@ -28,7 +34,8 @@ pub struct SetChannel {
     pub target: Target,
     /// None keeps the secret.
     pub secret: Option<SecretValue>,
-    pub key: SealingKey,
+    /// None if the daemon has no key for secrets.
+    pub key: Option<SealingKey>,
     pub actor: Actor,
     pub expects: Precondition,
 }
@@ -67,11 +74,17 @@ impl Command for SetChannel {
         let is_hook = matches!(self.target, Target::Webhook { .. });
         let new_key = (is_hook && self.secret.is_none() && kept.is_none() && before.is_none())
             .then(|| signing_key(moment));
-        let secret = match self.secret.as_ref().or(new_key.as_ref()) {
-            Some(value) => Some(seal(&self.key, id, value, moment)?),
+        let value = self.secret.as_ref().or(new_key.as_ref());
+        let has_secret = value.is_some() || kept.is_some();
+        check_secret(&self.target, has_secret, before.is_some())?;
+        let secret = match value {
+            Some(value) => {
+                check_value(&self.target, value)?;
+                let key = self.key.as_ref().ok_or(Refusal::NoSecretKey)?;
+                Some(seal(key, id, value, moment)?)
+            }
             None => kept,
         };
-        check_secret(&self.target, secret.is_some(), before.is_some())?;
         let mut version = before.map_or(0, |channel| channel.edit.version);
         let channel = Arc::new(Channel {
             id,
@@ -97,7 +110,23 @@ impl Command for SetChannel {
 fn signing_key(moment: &mut Moment<'_>) -> SecretValue {
     let mut bytes = [0; SIGNING_KEY_BYTES];
     moment.entropy.fill(&mut bytes);
-    SecretValue::new(format!("whsec_{}", hex(&bytes)))
+    SecretValue::new(format!("{SIGNING_KEY_PREFIX}{}", hex(&bytes)))
+}
+
+/// The text of a refusal never quotes the secret.
+fn check_value(target: &Target, value: &SecretValue) -> Result<(), Refusal> {
+    let text = value.reveal();
+    if text.is_empty() || text.chars().count() > CHANNEL_TEXT_BYTES || text.contains('\n') {
+        let problem = format!("must be one line of 1 to {CHANNEL_TEXT_BYTES} characters");
+        return Err(Refusal::invalid("secret", problem));
+    }
+    if matches!(target, Target::Webhook { .. }) && signing_keys(value).is_none() {
+        let problem = format!(
+            "must be a signing key, `{SIGNING_KEY_PREFIX}` and base64, or two with a space between them"
+        );
+        return Err(Refusal::invalid("secret", problem));
+    }
+    Ok(())
 }
 
 fn seal(
@@ -106,11 +135,6 @@ fn seal(
     value: &SecretValue,
     moment: &mut Moment<'_>,
 ) -> Result<Sealed, Refusal> {
-    let text = value.reveal();
-    if text.is_empty() || text.chars().count() > CHANNEL_TEXT_BYTES || text.contains('\n') {
-        let problem = format!("must be one line of 1 to {CHANNEL_TEXT_BYTES} characters");
-        return Err(Refusal::invalid("secret", problem));
-    }
     Sealed::seal(key, place(id), value, moment.entropy)
         .map_err(|error| Refusal::invalid("secret", error.to_string()))
 }
@@ -118,7 +142,10 @@ fn seal(
 /// Whether the target has the secret that it needs, and no other.
 fn check_secret(target: &Target, has_secret: bool, is_edit: bool) -> Result<(), Refusal> {
     let needed = match target {
-        Target::Email { username, .. } => username.as_ref().map(|_| "the password of the account"),
+        Target::Email(email) => email
+            .username
+            .as_ref()
+            .map(|_| "the password of the account"),
         Target::Webhook { .. } => Some("a signing key"),
         Target::Slack | Target::Discord => Some("the address of the webhook"),
         Target::Ntfy { .. } => return Ok(()),
@@ -175,7 +202,7 @@ fn check(target: &Target) -> Result<(), Refusal> {
         Some(_) | None => Ok(()),
     };
     match target {
-        Target::Email {
+        Target::Email(Email {
             host,
             port,
             security,
@@ -183,7 +210,7 @@ fn check(target: &Target) -> Result<(), Refusal> {
             to,
             username,
             ca,
-        } => {
+        }) => {
             short("host", host)?;
             if *port == 0 {
                 return Err(Refusal::invalid("port", "must be from 1 to 65535"));
@@ -221,7 +248,7 @@ fn check(target: &Target) -> Result<(), Refusal> {
     }
 }
 
-/// Delete a channel. What waits for it is not sent.
+/// Delete a channel. What waits for it is not sent, and the delivery log says so.
 #[derive(Debug, Clone)]
 pub struct DeleteChannel {
     pub project: Option<ProjectId>,
@@ -233,12 +260,54 @@ impl Command for DeleteChannel {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let channel = find(world, self.project, self.name)?;
         self.expects
             .check("channel", channel.name.as_str(), Some(&channel.edit))?;
-        Ok(Decision::of([Change::ChannelRemoved(channel.id)]))
+        let removed = Change::ChannelRemoved(channel.id);
+        let unsent = unsent(world, channel, moment).map(|it| Change::Delivery(Arc::new(it)));
+        Ok(Decision::of([removed].into_iter().chain(unsent)))
     }
+}
+
+/// The line of the delivery log about what a channel that is deleted does not send. None if nothing waits.
+fn unsent(world: &World, channel: &Channel, moment: &mut Moment<'_>) -> Option<DeliveryRecord> {
+    let is_over = |sending: &Sending| matches!(sending.step, SendingStep::Over { .. });
+    let (over, sending) = match &channel.sending {
+        Some(sending) if is_over(sending) => (true, None),
+        sending => (false, sending.as_ref()),
+    };
+    let waits = |it: &&Delivery| it.channel == channel.id && !(over && it.is_in(channel));
+    // A record is found once for each of its deliveries.
+    let records = world.due_for(channel.id, Timestamp::MAX_UTC);
+    let records: BTreeMap<_, _> = records.map(|it| ((it.order, it.id), it)).collect();
+    let (mut events, mut left_out) = (Vec::new(), 0);
+    for record in records.values() {
+        let deliveries = record.deliveries.iter().flatten().filter(waits);
+        let ids: BTreeSet<_> = deliveries.flat_map(|it| &it.events).collect();
+        if !ids.is_empty() {
+            events.extend(record.events.iter().filter(|it| ids.contains(&it.id)));
+            left_out += record.left_out;
+        }
+    }
+    let event_count = events.len() as u64 + left_out;
+    let jobs: BTreeSet<JobId> = events.iter().filter_map(|it| it.what.job()).collect();
+    (event_count > 0).then(|| DeliveryRecord {
+        at: moment.now,
+        message: sending.map_or_else(|| MessageId::random(moment.entropy), |it| it.message),
+        channel: channel.id,
+        channel_name: channel.name.clone(),
+        project: channel.project,
+        attempt: sending.map_or(1, |it| it.attempt),
+        is_repeated: sending.is_some_and(|it| it.is_repeated),
+        result: SendResult::Suppressed {
+            reason: Suppressed::ChannelDeleted,
+        },
+        title: format!("Unsent events: {event_count}"),
+        events: events.iter().map(|it| it.id).take(DELIVERY_NAMED).collect(),
+        event_count,
+        jobs: jobs.into_iter().take(DELIVERY_NAMED).collect(),
+    })
 }
 
 /// Send the message that waits for a retry now, or send these events of a failed message again.
@@ -268,6 +337,7 @@ impl Command for SendAgain {
         let deliveries = vec![Delivery {
             channel: channel.id,
             rule: None,
+            is_rule_of_instance: false,
             events: self.events.iter().map(|event| event.id).collect(),
             due: Due::At {
                 at: moment.now,

@@ -156,9 +156,13 @@ impl Command for EndAttempt {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let mut record = self.record;
-        let known = world.channel(record.channel);
-        let sending = known.and_then(|channel| channel.sending.as_ref());
-        let (Some(channel), Some(sending)) = (known, sending) else {
+        let Some(channel) = world.channel(record.channel) else {
+            // It was deleted meanwhile, which ended what waited for it. The log says how this attempt ended.
+            let is_over = !matches!(record.result, SendResult::Retry { .. });
+            let line = is_over.then(|| Change::Delivery(Arc::new(record)));
+            return Ok(Decision::of(line));
+        };
+        let Some(sending) = &channel.sending else {
             return Ok(Decision::unchanged(()));
         };
         if sending.message != record.message || sending.step != SendingStep::Now {
@@ -226,23 +230,18 @@ fn retry_after(attempt: u32, asked: Option<TimeDelta>, spread: f64) -> Option<Ti
 /// Where and when an event goes.
 struct Route {
     rule: Option<NotifyName>,
+    is_rule_of_instance: bool,
     due: Due,
 }
 
 /// Who asked for an event.
 enum Asked<'w> {
-    Rule(&'w Rule),
+    Rule {
+        rule: &'w Rule,
+        is_of_instance: bool,
+    },
     /// No rule names the channel: it gets what most people want.
     Usual,
-}
-
-impl<'w> Asked<'w> {
-    const fn rule(&self) -> Option<&'w Rule> {
-        match self {
-            Self::Rule(rule) => Some(rule),
-            Self::Usual => None,
-        }
-    }
 }
 
 /// The rules that events of a project, or of the instance, are checked against. Each with its owner.
@@ -278,7 +277,11 @@ fn asked<'w>(
         }
         is_named = true;
         if takes(world, rule, event) {
-            return Some(Asked::Rule(rule));
+            let is_of_instance = owner.is_none();
+            return Some(Asked::Rule {
+                rule,
+                is_of_instance,
+            });
         }
     }
     let is_usual = names(event).any(|name| DEFAULT_EVENTS.contains(&name));

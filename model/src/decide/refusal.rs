@@ -130,6 +130,8 @@ pub enum Refusal {
         field: &'static str,
         problem: String,
     },
+    #[error("the daemon has no key to seal secrets with")]
+    NoSecretKey,
     #[error("there is no such runner")]
     NoSuchRunner,
     #[error("a token cannot create a token with more rights than its own")]

@@ -160,6 +160,15 @@ impl World {
         self.channel(*id)
     }
 
+    /// The rule that asked for a delivery of events of the project, or of the instance, if it still names the channel.
+    pub fn rule_of(&self, project: Option<ProjectId>, delivery: &Delivery) -> Option<&Rule> {
+        let name = delivery.rule.as_ref()?;
+        let channel = self.channel(delivery.channel)?;
+        let owner = project.filter(|_| !delivery.is_rule_of_instance);
+        let mut rules = self.rules_of(owner);
+        rules.find(|rule| rule.name == *name && rule.channel == channel.name)
+    }
+
     /// The channels that events of the project, or of the instance, can go to.
     pub fn channels_for(&self, project: Option<ProjectId>) -> impl Iterator<Item = &Arc<Channel>> {
         let own = project.is_some().then(|| self.channels_of(project));
@@ -217,14 +226,6 @@ impl World {
         due.filter(|(channel, _)| self.channel(**channel).is_none())
             .flat_map(|(channel, ids)| ids.iter().map(move |(_, id)| (*channel, *id)))
             .filter_map(|(channel, id)| Some((channel, self.outgoing(id)?)))
-    }
-
-    /// The rule that asked for a delivery of a record of the project, if it still exists.
-    pub fn rule_of(&self, project: Option<ProjectId>, delivery: &Delivery) -> Option<&Rule> {
-        let name = delivery.rule.as_ref()?;
-        let channel = &self.channel(delivery.channel)?.name;
-        let mut rules = self.rules_of(project).chain(self.rules_of(None));
-        rules.find(|rule| rule.name == *name && rule.channel == *channel)
     }
 
     /// The records with events about a condition.

@@ -121,17 +121,26 @@ impl<'w> Draft<'w> {
                     _ => asked(world, outgoing.project, event, channel)
                         .map(|by| self.route(by, channel)),
                 };
-                let Some(Route { rule, due }) = planned else {
+                let Some(Route {
+                    rule,
+                    is_rule_of_instance,
+                    due,
+                }) = planned
+                else {
                     continue;
                 };
                 let same = deliveries.iter_mut().find(|delivery| {
-                    delivery.channel == channel.id && delivery.rule == rule && delivery.due == due
+                    delivery.channel == channel.id
+                        && delivery.rule == rule
+                        && delivery.is_rule_of_instance == is_rule_of_instance
+                        && delivery.due == due
                 });
                 match same {
                     Some(same) => same.events.push(event.id),
                     None => deliveries.push(Delivery {
                         channel: channel.id,
                         rule,
+                        is_rule_of_instance,
                         events: vec![event.id],
                         due,
                         planned: self.order,
@@ -145,9 +154,16 @@ impl<'w> Draft<'w> {
     }
 
     fn route(&self, by: Asked<'_>, channel: &Channel) -> Route {
-        let rule = by.rule();
+        let (rule, is_rule_of_instance) = match by {
+            Asked::Rule {
+                rule,
+                is_of_instance,
+            } => (Some(rule), is_of_instance),
+            Asked::Usual => (None, false),
+        };
         Route {
             rule: rule.map(|rule| rule.name.clone()),
+            is_rule_of_instance,
             due: self.due(rule, channel),
         }
     }
@@ -180,6 +196,7 @@ impl<'w> Draft<'w> {
                 };
                 return Some(Route {
                     rule: opening.rule,
+                    is_rule_of_instance: opening.is_rule_of_instance,
                     due,
                 });
             }

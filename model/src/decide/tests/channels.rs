@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::deliveries::{hook, name, project};
-use crate::channel::{Channel, Security, Target};
+use crate::channel::{Channel, Email, Security, Target};
 use crate::decide::{Refusal, ResealChannel, SetChannel};
 use crate::moment::SeededEntropy;
 use crate::sealing::{SealingKey, SecretValue};
@@ -17,8 +17,8 @@ fn webhook(url: &str) -> Target {
     }
 }
 
-fn mail(from: &str, to: &[&str]) -> Target {
-    Target::Email {
+fn email(from: &str, to: &[&str]) -> Email {
+    Email {
         host: "mail.example".to_owned(),
         port: 587,
         security: Security::StartTls,
@@ -27,6 +27,10 @@ fn mail(from: &str, to: &[&str]) -> Target {
         username: None,
         ca: None,
     }
+}
+
+fn mail(from: &str, to: &[&str]) -> Target {
+    Target::Email(email(from, to))
 }
 
 fn ntfy(server: &str, topic: &str) -> Target {
@@ -91,15 +95,11 @@ fn each_address_of_a_channel_is_checked() {
         let found = refused(&mut test, ntfy("https://ntfy.example", topic), None);
         assert_eq!(found, Some("topic"), "{topic}");
     }
-    let without_tls = Target::Email {
-        host: "mail.example".to_owned(),
-        port: 25,
+    let without_tls = Target::Email(Email {
         security: Security::None,
-        from: "a@example.org".to_owned(),
-        to: vec!["b@example.org".to_owned()],
         username: Some("a".to_owned()),
-        ca: None,
-    };
+        ..email("a@example.org", &["b@example.org"])
+    });
     let found = refused(&mut test, without_tls, Some("hunter2"));
     assert_eq!(found, Some("security"));
     let no_authority = Target::Webhook {
@@ -134,6 +134,28 @@ fn a_channel_has_the_secret_that_its_kind_needs() {
         (ntfy("https://ntfy.example", "t"), Some(""), Some("secret")),
         (ntfy("https://ntfy.example", "t"), Some("token"), None),
         (webhook("https://hook.example/"), None, Some("secret")),
+        (webhook("https://hook.example/"), Some("whsec_YQ=="), None),
+        (
+            webhook("https://hook.example/"),
+            Some("whsec_YQ== whsec_Yg=="),
+            None,
+        ),
+        (
+            webhook("https://hook.example/"),
+            Some("hush"),
+            Some("secret"),
+        ),
+        (
+            webhook("https://hook.example/"),
+            Some("whsec_"),
+            Some("secret"),
+        ),
+        (
+            webhook("https://hook.example/"),
+            Some("whsec_YQ== whsec_hush!"),
+            Some("secret"),
+        ),
+        (webhook("https://hook.example/"), Some(" "), Some("secret")),
     ] {
         let found = refused(&mut test, target.clone(), secret);
         assert_eq!(found, field, "{target:?} {secret:?}");
@@ -144,7 +166,7 @@ fn a_channel_has_the_secret_that_its_kind_needs() {
 fn a_secret_of_an_old_key_is_sealed_with_the_current_key() {
     let mut test = TestWorld::new();
     let set = hook(None, "ops");
-    let old = set.key.clone();
+    let old = set.key.clone().unwrap();
     let id = test.run(set).unwrap().channel.id;
     let current = SealingKey::random(&mut SeededEntropy::new(10));
     let seal = ResealChannel {

@@ -8,8 +8,10 @@ use workflow::notify::{EventName, Quiet, Rule};
 use super::deliveries::{
     MANUAL, delivered, end, events, hook, job, minutes, name, plan, project, retry, sent, what,
 };
+use crate::channel::Offered;
 use crate::decide::{
-    Acknowledge, DeleteRule, PlanDeliveries, Precondition, SetRule, SetVar, Silence,
+    Acknowledge, DeleteRule, PlanDeliveries, Precondition, Retire, SetChannel, SetRule, SetVar,
+    Silence,
 };
 use crate::outbox::{SendResult, Suppressed};
 use crate::testing::{TestWorld, key};
@@ -330,4 +332,55 @@ fn a_repeat_that_is_being_sent_stays_whole_when_the_condition_closes() {
     minutes(&mut test, 1);
     assert_eq!(sent(&mut test), [["closed"]]);
     assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn rules_of_the_project_and_of_the_instance_with_one_name_are_told_apart() {
+    let mut test = TestWorld::new();
+    let manual = key(test.push("w", MANUAL), "manual");
+    let offered = SetChannel {
+        offered: Offered::All,
+        ..hook(None, "ops")
+    };
+    test.run(offered).unwrap();
+    let of_instance = Rule {
+        events: BTreeSet::from([EventName::Failing]),
+        repeat: Some("1h".to_owned()),
+        ..rule()
+    };
+    let of_project = Rule {
+        events: BTreeSet::from([EventName::WorkflowRemoved]),
+        ..rule()
+    };
+    let instance = SetRule {
+        project: None,
+        rule: of_instance.clone(),
+    };
+    test.run(instance).unwrap();
+    set(&mut test, of_project.clone());
+    let asked = |test: &TestWorld| {
+        let outgoing = test.world.outbox().next().unwrap();
+        let delivery = &outgoing.deliveries.as_ref().unwrap()[0];
+        test.world.rule_of(outgoing.project, delivery).cloned()
+    };
+    job(&mut test, &manual, false);
+    let begun = plan(&mut test);
+    assert_eq!(asked(&test), Some(of_instance));
+    end(&mut test, &begun[0], delivered());
+    plan(&mut test);
+    minutes(&mut test, 60);
+    assert_eq!(sent(&mut test), [["opened"]], "it repeats as its rule says");
+
+    let acknowledged = Acknowledge {
+        condition: test.world.conditions().next().unwrap().id,
+        note: None,
+        actor: Actor::Daemon,
+    };
+    test.run(acknowledged).unwrap();
+    minutes(&mut test, 61);
+    sent(&mut test);
+    let workflow = manual.workflow;
+    test.run(Retire { workflow }).unwrap();
+    plan(&mut test);
+    assert_eq!(asked(&test), Some(of_project));
 }

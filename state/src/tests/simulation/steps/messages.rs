@@ -57,7 +57,7 @@ pub(super) async fn set_channels(daemon: &mut Daemon) {
             },
             target,
             secret: Some(SecretValue::new("https://hooks.example/in".to_owned())),
-            key: SealingKey::random(&mut Seeded(7)),
+            key: Some(SealingKey::random(&mut Seeded(7))),
             actor: Actor::Daemon,
             expects: Precondition::Anything,
         };

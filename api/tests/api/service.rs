@@ -1,5 +1,6 @@
 //! A service in this process, with its users, runners and workers.
 
+mod direct;
 mod workers;
 
 use std::cell::RefCell;
@@ -11,13 +12,10 @@ use std::time::Duration;
 use api::Front;
 use chrono::{TimeDelta, TimeZone, Utc};
 use http::Method;
-use model::channel::{Channel, Sending, SendingStep};
-use model::decide::{Command, Decision, Refusal, Urgency};
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
-    Change, Clock, Entropy, MessageId, Moment, ProjectId, RevisionId, Scope, Scopes, SealingKey,
-    SourceName, Timestamp, TipRef, WorkflowId, WorkflowRecord, World,
+    Clock, Entropy, ProjectId, Scope, Scopes, SealingKey, SourceName, Timestamp, TipRef, World,
 };
 use reconciler::{
     Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start, Upkeep,
@@ -139,54 +137,6 @@ thread_local! {
     static REMAINS: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes the newest revision of a workflow unreadable, like a start with a damaged text.
-#[derive(Clone)]
-struct LoseRevision(WorkflowId);
-
-impl Command for LoseRevision {
-    type Answer = ();
-    const URGENCY: Urgency = Urgency::Ordinary;
-
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        let mut record = WorkflowRecord::clone(world.workflow_record(self.0).unwrap());
-        let number = record.revision.number + 1;
-        record.revision.number = number;
-        record.revision.id = RevisionId::derive(self.0, number);
-        Ok(Decision {
-            changes: vec![Change::Workflow(Arc::new(record))],
-            answer: (),
-        })
-    }
-}
-
-/// Makes the message of a channel of the instance wait for its next attempt, like a receiver that is down.
-#[derive(Clone)]
-struct WaitForRetry(&'static str);
-
-impl Command for WaitForRetry {
-    type Answer = ();
-    const URGENCY: Urgency = Urgency::Ordinary;
-
-    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        let name = self.0.to_owned().try_into().unwrap();
-        let mut channel = Channel::clone(world.channel_of(None, &name).unwrap());
-        channel.sending = Some(Sending {
-            message: MessageId::random(moment.entropy),
-            at: moment.now,
-            planned: moment.order,
-            attempt: 1,
-            is_repeated: false,
-            step: SendingStep::RetryAt {
-                at: moment.now + TimeDelta::hours(1),
-            },
-        });
-        Ok(Decision {
-            changes: vec![Change::Channel(Arc::new(channel))],
-            answer: (),
-        })
-    }
-}
-
 impl Service {
     /// A service with one source, `main`.
     pub(crate) async fn start() -> Self {
@@ -286,13 +236,6 @@ impl Service {
         };
         service.admin = service.personal([Scope::Admin], None).await;
         service
-    }
-
-    /// Makes the newest revision of a workflow, named `source/name`, unreadable.
-    pub(crate) async fn lose_revision(&self, workflow: &str) {
-        let (source, name) = workflow.split_once('/').unwrap();
-        let lose = LoseRevision(WorkflowId::derive(&source.parse().unwrap(), name));
-        self.handle.state().submit(lose).await.unwrap();
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -416,15 +359,6 @@ impl Service {
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
         self.admin(Call::post(path).json(body)).await
-    }
-
-    /// Adds the channel `waiting` to the instance. Its message waits for its next attempt.
-    pub(crate) async fn waiting_channel(&self) {
-        let body = json!({"target": {"kind": "command", "command": "page"}});
-        let set = Call::new(Method::PUT, "/v0/channels/waiting").json(&body);
-        self.admin(set).await.expect(200);
-        let wait = WaitForRetry("waiting");
-        self.handle.state().submit(wait).await.unwrap();
     }
 
     /// Dispatches a scan of `pipeline` and returns the job's id.

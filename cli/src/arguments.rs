@@ -102,6 +102,10 @@ impl Arguments {
                     );
                     Err(clap::Error::raw(ErrorKind::InvalidValue, text))
                 }
+                _ if has_two_owners(&matches) => {
+                    let text = "--instance cannot be used with --project\n";
+                    Err(clap::Error::raw(ErrorKind::ArgumentConflict, text))
+                }
                 _ => Ok((matches, line)),
             }
         });
@@ -147,6 +151,14 @@ impl Arguments {
 fn is_form(value: &OsStr) -> bool {
     let text = value.to_str();
     text.is_some_and(|text| text.is_empty() || text.parse::<Format>().is_ok())
+}
+
+/// Whether the command line names a project and the instance. A project of the environment is no conflict: `--instance` wins.
+fn has_two_owners(mut matches: &ArgMatches) -> bool {
+    while let Some((_, inner)) = matches.subcommand() {
+        matches = inner;
+    }
+    matches!(matches.try_get_one("instance"), Ok(Some(true))) && is_typed(matches, "project")
 }
 
 /// Whether the command on the command line writes a file.

@@ -6,7 +6,7 @@ use wire::{
     SendResult,
 };
 
-use crate::everscan::run_at;
+use crate::everscan::{command, finished, run_at};
 use crate::fixtures::{at, id};
 use crate::reads::check;
 use crate::server::{Reply, Server};
@@ -81,6 +81,24 @@ fn channels_are_listed_and_shown_with_their_state() {
         "GET /v0/channels/ops",
         Reply::json(&mail()),
     );
+}
+
+#[test]
+fn the_instance_wins_over_a_project_of_the_environment() {
+    let ask = |line: &str| {
+        let server = Server::start([Reply::json(&mail())]);
+        let mut command = command(line);
+        command.env("SERVICE_URL", &server.url);
+        let output = finished(command.env("SERVICE_PROJECT", "main").output().unwrap());
+        (server.lines(), output)
+    };
+    let (lines, _) = ask("notify channel show ops --instance");
+    assert_eq!(lines, ["GET /v0/channels/ops"]);
+    let (lines, _) = ask("notify channel show ops");
+    assert_eq!(lines, ["GET /v0/channels/ops?project=main"]);
+    let (lines, output) = ask("notify channel show ops --instance --project main");
+    assert_eq!((lines.len(), output.code), (0, 2));
+    assert!(output.stderr.contains("--instance"), "{}", output.stderr);
 }
 
 /// The body and the output of a command that adds a channel.

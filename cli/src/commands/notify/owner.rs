@@ -11,12 +11,12 @@ pub(crate) struct Owner {
     #[command(flatten)]
     project: ProjectOption,
     /// Of the instance, not of a project; for administrators
-    #[arg(long, env = "SERVICE_INSTANCE", conflicts_with = "project")]
+    #[arg(long, env = "SERVICE_INSTANCE")]
     instance: bool,
 }
 
 impl Owner {
-    /// The project. None for the instance.
+    /// The project. None for the instance, also while the environment names a project.
     pub(crate) async fn choose(self, client: &Client) -> Result<Option<String>, Error> {
         if self.instance {
             return Ok(None);

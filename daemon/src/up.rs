@@ -72,7 +72,14 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
             blobs: BlobSettings::default(),
             backup_within: None,
             heartbeat: None,
-            delivery: delivery::Settings::default(),
+            delivery: delivery::Settings {
+                outbound: outbound::Outbound::new(
+                    own_addresses(),
+                    "a configuration file, with `everscand run`",
+                    outbound::Limits::default(),
+                ),
+                ..delivery::Settings::default()
+            },
         },
     };
     serve(site, |serving| async move {
@@ -116,6 +123,17 @@ fn source(workflows: &Workflows) -> SourceConfig {
         folder: "workflows".to_owned(),
         interval: INTERVAL,
     }
+}
+
+/// The addresses of this machine, whose owner alone uses `up`: notifications may go there.
+#[expect(
+    clippy::expect_used,
+    reason = "an invalid constant is a defect of this file, and its test finds it"
+)]
+fn own_addresses() -> Vec<outbound::Allowed> {
+    ["127.0.0.0/8", "::1"]
+        .map(|range| range.parse().expect("a range"))
+        .to_vec()
 }
 
 /// Logs to a file, which each start empties. The terminal shows only events of workflows and jobs.

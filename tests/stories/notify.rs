@@ -44,14 +44,14 @@ notify:
 ";
 
 /// A message whose sender waits for the answer.
-struct Sent {
+pub(crate) struct Sent {
     stream: TcpStream,
     id: String,
     data: Value,
 }
 
 impl Sent {
-    fn next(sink: &TcpListener) -> Self {
+    pub(crate) fn next(sink: &TcpListener) -> Self {
         let (stream, _) = sink.accept().unwrap();
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let (mut id, mut length) = (String::new(), 0);
@@ -82,7 +82,7 @@ impl Sent {
         self.data["text"].as_str().unwrap()
     }
 
-    fn accept(mut self) {
+    pub(crate) fn accept(mut self) {
         let answer = b"HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n";
         self.stream.write_all(answer).unwrap();
     }
@@ -214,8 +214,13 @@ fn messages_say_why_hide_secrets_and_outlive_a_crash() {
         log["items"][0]["result"] == "delivered"
     });
     assert_eq!(log["items"][0]["repeated"], true, "{log:#}");
-    let shown = world.everscan(&["job", "show", &failed]);
-    assert!(shown.contains("to hook, delivered: 204"), "{shown}");
+    for line in [
+        &["job", "show", &failed][..],
+        &["scan", "why", "net", "export"],
+    ] {
+        let shown = world.everscan(line);
+        assert!(shown.contains("to hook, delivered: 204"), "{shown}");
+    }
     let mut show = world.command("everscan");
     show.args(["job", "show", &failed]);
     let shown = show.env("SERVICE_TOKEN", world.step_token()).output();

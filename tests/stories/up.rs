@@ -1,11 +1,12 @@
 //! `everscand up`: one process, started in a folder, stopped, and started again.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
+use crate::notify::Sent;
 use crate::support::{PATIENCE, World, processes_of, signal};
 
 const HELLO: &str = include_str!("../../examples/hello/workflows/hello.yaml");
@@ -327,6 +328,23 @@ fn up_without_a_workflow_prints_the_first_step() {
     up.line("no workflow yet: commit a workflow in …repository/workflows and it runs");
     world.push(&[("hello.yaml", Some(HELLO))]);
     up.line("hello: revision 1 is active");
+    up.stop();
+}
+
+#[test]
+fn up_sends_notifications_to_its_own_machine() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir(&folder).unwrap();
+    let up = Up::start(&world, &folder);
+    let sink = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hook = format!("http://{}/hook", sink.local_addr().unwrap());
+    let add = ["notify", "channel", "add", "hook", "--webhook", &hook];
+    up.everscan(&world, &add);
+    let taking = std::thread::spawn(move || Sent::next(&sink).accept());
+    let said = up.everscan(&world, &["notify", "channel", "test", "hook"]);
+    assert!(said.starts_with("delivered: 204"), "{said}");
+    taking.join().unwrap();
     up.stop();
 }
 

@@ -162,7 +162,8 @@ impl Drop for Listener {
 }
 
 fn batch(seq: Seq, taken: &[&Event]) -> Option<Batch> {
-    let texts: Vec<Bytes> = taken.iter().map(|event| event.text()).collect();
+    let texts = taken.iter().map(|event| event.text());
+    let texts: Vec<Bytes> = texts.filter(|text| !text.is_empty()).collect();
     (!texts.is_empty()).then_some(Batch { seq, texts })
 }
 

@@ -212,7 +212,7 @@ pub(crate) async fn user(
         UserRoute::TestChannel => Box::pin(channels::test(user, &request)),
         UserRoute::RetryChannel => Box::pin(channels::retry(user, request)),
         UserRoute::ListDeliveries => {
-            json!(channels::deliveries(user, &channels::DeliveriesQuery::of(query)?).await?)
+            json!(channels::deliveries(user, query.get("project"), query).await?)
         }
         UserRoute::ListConditions => json!(conditions::list(user, &Window::of(query)?)),
         UserRoute::AcknowledgeCondition => Box::pin(conditions::acknowledge(user, request)),

@@ -19,6 +19,7 @@ mod live;
 mod long_log;
 mod looks;
 mod no_script;
+mod notifications;
 mod proxy;
 mod real_proxy;
 mod renewed;

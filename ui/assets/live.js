@@ -16,7 +16,7 @@ const names = (region, topics) => region.dataset.live.split(' ').some((w) => top
 function bar(text) {
   const line = id('connection');
   line.hidden = !text;
-  line.textContent = text ?? '';
+  line.textContent = text;
   return line;
 }
 
@@ -93,7 +93,7 @@ function hold(region, fresh) {
 function receive(message) {
   if (message.topics) refresh(message.topics);
   if (message.isSignedOut) showSignedOut();
-  if (message.away !== undefined) {
+  if ('away' in message) {
     online = message.away === null;
     bar(online ? null : `Not connected. Page from ${clock(shown)}. Retry in ${message.away} s.`);
     // The reader has signed in again.
@@ -136,6 +136,8 @@ function queue() {
 
 export function startLive(address) {
   url = address;
+  // The address of a form's answer takes no GET, so the page continues at the address of the form.
+  if (document.body.dataset.answer) history.replaceState(null, '', document.referrer);
   channel.onmessage = (event) => receive(event.data);
   queue();
   channel.postMessage({ who: true });

@@ -27,6 +27,7 @@ fn main() {
         theme: Theme::System,
         now: DateTime::UNIX_EPOCH,
         counts: Counts::default(),
+        answers_form: false,
         form_key: Uuid::nil(),
     };
     let list = Page::all((0..ROWS).map(job).collect());

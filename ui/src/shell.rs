@@ -25,6 +25,8 @@ pub struct Visit {
     pub theme: Theme,
     pub now: DateTime<Utc>,
     pub counts: Counts,
+    /// True if the page is the response to a form, so its address cannot be loaded again.
+    pub answers_form: bool,
     /// A new random id, from which the idempotency keys of the page's forms are made.
     pub form_key: Uuid,
 }
@@ -252,7 +254,8 @@ impl<'a> Shell<'a> {
                     script src=(assets::link("theme.js")) {}
                     script type="module" src=(assets::link("main.js")) {}
                 }
-                body.bare[!signed_in] data-base=(links::OVERVIEW) data-stream=[signed_in.then_some(links::LIVE)] {
+                body.bare[!signed_in] data-base=(links::OVERVIEW) data-stream=[signed_in.then_some(links::LIVE)]
+                    data-answer=[self.visit.answers_form.then_some("yes")] {
                     (sprite())
                     a.skip href="#main" { "Skip to content" }
                     @if signed_in { (self.rail()) }

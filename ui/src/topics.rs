@@ -13,6 +13,8 @@ pub const SOURCES: &str = "source/*";
 pub const RUNNERS: &str = "runner/*";
 /// Any condition.
 pub const CONDITIONS: &str = "condition";
+/// Any attempt to send a message.
+pub const DELIVERIES: &str = "delivery";
 
 pub fn job(id: Uuid) -> String {
     format!("job/{id}")

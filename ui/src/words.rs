@@ -11,7 +11,7 @@ use wire::{Explanation, JobState, Trigger};
 
 pub use amounts::{bytes, count, grouped, hits, percent_of};
 pub use sentences::{
-    attempt, cause, causes, circle_sentence, job_sentence, outcome_of, retry_sentence,
+    attempt, cause, causes, circle_sentence, job_sentence, outcome_of, retry_sentence, sent,
     short_commit, waits_for_its_time, waits_since, what_it_waits_for,
 };
 pub use times::{

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    DamagedLines, Explanation, JobState, LogCut, Resumption, RevisionRef, Suspension, Trigger,
-    is_zero,
+    DamagedLines, Delivery, Explanation, JobState, LogCut, Resumption, RevisionRef, Suspension,
+    Trigger, is_zero,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +51,10 @@ pub struct Why {
     /// The newest finished job, if its log was truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_job: Option<CutJob>,
+    /// The newest attempts of the newest messages about its newest job, newest first. Absent for a time in the past, and without
+    /// `notify:read`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Delivery>,
     /// Its ledger, newest first.
     pub records: Vec<LedgerRecord>,
     /// Records that are missing because they are unreadable.

@@ -78,6 +78,7 @@ fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wi
         newest: why.newest.as_deref().and_then(caused_job),
         circle: None,
         cut_job: why.newest.and_then(|job| cut_job(&job)),
+        messages: Vec::new(),
         records: why.records.into_iter().map(record).collect(),
         damaged: convert::damaged(why.damaged),
     }

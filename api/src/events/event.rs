@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use model::condition::Condition;
+use model::outbox::DeliveryRecord;
 use model::{
     Change, Job, JobId, JobState, ProjectId, Rights, Runner, RunnerId, Scope, Source, WorkflowId,
 };
@@ -16,35 +17,9 @@ use wire::{
 use super::topics;
 use crate::convert;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Job,
-    Step,
-    Revision,
-    Suspension,
-    Source,
-    Runner,
-    Condition,
-}
-
-impl Kind {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Job => "job",
-            Self::Step => "step",
-            Self::Revision => "revision",
-            Self::Suspension => "suspension",
-            Self::Source => "source",
-            Self::Runner => "runner",
-            Self::Condition => "condition",
-        }
-    }
-}
-
 /// An event and the record that it reports. Its text is made when the first listener takes it.
 #[derive(Debug)]
 pub(super) struct Event<'c> {
-    pub(super) kind: Kind,
     pub(super) project: Option<ProjectId>,
     pub(super) workflow: Option<WorkflowId>,
     pub(super) job: Option<JobId>,
@@ -61,6 +36,7 @@ pub(super) enum About<'c> {
     Suspension(&'c Suspension),
     Source(&'c Source),
     Condition(&'c Condition, bool),
+    Delivery(&'c DeliveryRecord),
     Runner(&'c Runner),
     RunnerRemoved(RunnerId),
 }
@@ -72,42 +48,29 @@ pub(super) fn events(changes: &[Change]) -> impl Iterator<Item = Event<'_>> {
 fn event(change: &Change) -> Option<Event<'_>> {
     match change {
         Change::Job(job) => Some(match &job.state {
-            JobState::Running { run } if !run.steps.is_empty() => {
-                of_job(job, Kind::Step, About::Steps(job))
-            }
+            JobState::Running { run } if !run.steps.is_empty() => of_job(job, About::Steps(job)),
             JobState::Scheduled
             | JobState::Running { .. }
             | JobState::Succeeded { .. }
             | JobState::Failed { .. }
             | JobState::Cancelled { .. }
-            | JobState::Skipped { .. } => of_job(job, Kind::Job, About::Job(job, false)),
+            | JobState::Skipped { .. } => of_job(job, About::Job(job, false)),
         }),
-        Change::JobRemoved(job) => Some(of_job(job, Kind::Job, About::Job(job, true))),
+        Change::JobRemoved(job) => Some(of_job(job, About::Job(job, true))),
         Change::Workflow(record) => Some(Event {
             workflow: Some(record.id),
-            ..of(
-                Kind::Revision,
-                Some(record.project),
-                About::Workflow(record),
-            )
+            ..of(Some(record.project), About::Workflow(record))
         }),
         Change::Suspension(suspension) => Some(Event {
             workflow: Some(suspension.workflow.id),
-            ..of(
-                Kind::Suspension,
-                Some(suspension.project),
-                About::Suspension(suspension),
-            )
+            ..of(Some(suspension.project), About::Suspension(suspension))
         }),
-        Change::Source(source) => Some(of(
-            Kind::Source,
-            Some(source.project),
-            About::Source(source),
-        )),
-        Change::Runner(runner) => Some(of(Kind::Runner, None, About::Runner(runner))),
+        Change::Source(source) => Some(of(Some(source.project), About::Source(source))),
+        Change::Runner(runner) => Some(of(None, About::Runner(runner))),
         Change::Condition(condition) => Some(of_condition(condition, false)),
         Change::ConditionClosed(condition) => Some(of_condition(condition, true)),
-        Change::RunnerRemoved(id) => Some(of(Kind::Runner, None, About::RunnerRemoved(*id))),
+        Change::Delivery(record) => Some(of(record.project, About::Delivery(record))),
+        Change::RunnerRemoved(id) => Some(of(None, About::RunnerRemoved(*id))),
         Change::Tip(_)
         | Change::Revision(..)
         | Change::RevisionRead(_)
@@ -145,14 +108,12 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::Event(_)
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
-        | Change::Delivery(_)
         | Change::Clocks(_) => None,
     }
 }
 
-fn of<'c>(kind: Kind, project: Option<ProjectId>, about: About<'c>) -> Event<'c> {
+fn of(project: Option<ProjectId>, about: About<'_>) -> Event<'_> {
     Event {
-        kind,
         project,
         workflow: None,
         job: None,
@@ -167,15 +128,15 @@ fn of_condition(condition: &Condition, is_closed: bool) -> Event<'_> {
     Event {
         workflow: condition.subject.workflow(),
         job: condition.problem.job(),
-        ..of(Kind::Condition, condition.project, about)
+        ..of(condition.project, about)
     }
 }
 
-fn of_job<'c>(job: &'c Job, kind: Kind, about: About<'c>) -> Event<'c> {
+fn of_job<'c>(job: &'c Job, about: About<'c>) -> Event<'c> {
     Event {
         workflow: Some(job.workflow.id),
         job: Some(job.id),
-        ..of(kind, Some(job.project), about)
+        ..of(Some(job.project), about)
     }
 }
 
@@ -187,6 +148,10 @@ impl Event<'_> {
             About::Source(_) => Scope::ProjectRead,
             About::Runner(_) | About::RunnerRemoved(_) => Scope::RunnerRead,
             About::Condition(condition, _) => return condition.is_seen_by(rights),
+            About::Delivery(record) => match record.project {
+                Some(_) => Scope::NotifyRead,
+                None => Scope::Admin,
+            },
         };
         match self.project {
             Some(project) => rights.may(scope, project),
@@ -194,59 +159,82 @@ impl Event<'_> {
         }
     }
 
+    /// Empty if only pages are told.
     pub(super) fn text(&self) -> Bytes {
         let text = self.text.get_or_init(|| match &self.about {
-            About::Job(job, removed) => self.write(&job_event(job, *removed)),
-            About::Steps(job) => self.write(&StepEvent {
-                job: job.id.uuid(),
-                workflow: convert::workflow_ref(&job.workflow),
-                scan: job.scan.to_string(),
-                steps: convert::steps(job),
-            }),
-            About::Workflow(record) => self.write(&RevisionEvent {
-                workflow: wire::WorkflowRef {
-                    id: record.id.uuid(),
-                    source: record.source.to_string(),
-                    name: record.name.clone(),
+            About::Job(job, removed) => write("job", &job_event(job, *removed)),
+            About::Steps(job) => write(
+                "step",
+                &StepEvent {
+                    job: job.id.uuid(),
+                    workflow: convert::workflow_ref(&job.workflow),
+                    scan: job.scan.to_string(),
+                    steps: convert::steps(job),
                 },
-                state: match record.status {
-                    WorkflowStatus::Active => "active".to_owned(),
-                    WorkflowStatus::Retired { .. } => "retired".to_owned(),
+            ),
+            About::Workflow(record) => write(
+                "revision",
+                &RevisionEvent {
+                    workflow: wire::WorkflowRef {
+                        id: record.id.uuid(),
+                        source: record.source.to_string(),
+                        name: record.name.clone(),
+                    },
+                    state: match record.status {
+                        WorkflowStatus::Active => "active".to_owned(),
+                        WorkflowStatus::Retired { .. } => "retired".to_owned(),
+                    },
+                    revision: convert::revision_ref(&record.revision),
                 },
-                revision: convert::revision_ref(&record.revision),
-            }),
-            About::Suspension(suspension) => self.write(&SuspensionEvent {
-                workflow: convert::workflow_ref(&suspension.workflow),
-                scan: suspension.scan.as_ref().map(ToString::to_string),
-                suspended: suspension.is_in_force(),
-            }),
-            About::Source(source) => self.write(&SourceEvent {
-                name: source.name.to_string(),
-                configured: source.configured,
-                tip: source.tip.as_ref().map(convert::sources::tip),
-                conditions: source
-                    .conditions
-                    .iter()
-                    .map(convert::sources::condition)
-                    .collect(),
-            }),
-            About::Condition(condition, closed) => self.write(&ConditionEvent {
-                id: condition.id.uuid(),
-                code: condition.problem.code().to_owned(),
-                message: condition.problem.to_string(),
-                since: condition.since,
-                closed: *closed,
-            }),
-            About::Runner(runner) => self.write(&RunnerEvent {
-                id: runner.id.uuid(),
-                name: Some(runner.name.clone()),
-                removed: false,
-            }),
-            About::RunnerRemoved(id) => self.write(&RunnerEvent {
-                id: id.uuid(),
-                name: None,
-                removed: true,
-            }),
+            ),
+            About::Suspension(suspension) => write(
+                "suspension",
+                &SuspensionEvent {
+                    workflow: convert::workflow_ref(&suspension.workflow),
+                    scan: suspension.scan.as_ref().map(ToString::to_string),
+                    suspended: suspension.is_in_force(),
+                },
+            ),
+            About::Source(source) => write(
+                "source",
+                &SourceEvent {
+                    name: source.name.to_string(),
+                    configured: source.configured,
+                    tip: source.tip.as_ref().map(convert::sources::tip),
+                    conditions: source
+                        .conditions
+                        .iter()
+                        .map(convert::sources::condition)
+                        .collect(),
+                },
+            ),
+            About::Condition(condition, closed) => write(
+                "condition",
+                &ConditionEvent {
+                    id: condition.id.uuid(),
+                    code: condition.problem.code().to_owned(),
+                    message: condition.problem.to_string(),
+                    since: condition.since,
+                    closed: *closed,
+                },
+            ),
+            About::Delivery(_) => Bytes::new(),
+            About::Runner(runner) => write(
+                "runner",
+                &RunnerEvent {
+                    id: runner.id.uuid(),
+                    name: Some(runner.name.clone()),
+                    removed: false,
+                },
+            ),
+            About::RunnerRemoved(id) => write(
+                "runner",
+                &RunnerEvent {
+                    id: id.uuid(),
+                    name: None,
+                    removed: true,
+                },
+            ),
         });
         text.clone()
     }
@@ -258,12 +246,12 @@ impl Event<'_> {
             topics.map(Arc::from).collect()
         })
     }
+}
 
-    fn write<T: Serialize>(&self, data: &T) -> Bytes {
-        // Our own types are always JSON.
-        let data = serde_json::to_string(data).unwrap_or_default();
-        Bytes::from(format!("event: {}\ndata: {data}\n\n", self.kind.name()))
-    }
+fn write<T: Serialize>(kind: &str, data: &T) -> Bytes {
+    // Our own types are always JSON.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    Bytes::from(format!("event: {kind}\ndata: {data}\n\n"))
 }
 
 fn job_event(job: &Job, removed: bool) -> JobEvent {

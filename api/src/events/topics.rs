@@ -140,6 +140,10 @@ pub(super) fn of(about: &About<'_>) -> Vec<String> {
         About::Suspension(suspension) => vec![topics::workflow(suspension.workflow.id.uuid())],
         About::Source(source) => vec![topics::source(source.name.as_str())],
         About::Condition(..) => vec![topics::CONDITIONS.to_owned()],
+        About::Delivery(record) => {
+            let jobs = record.jobs.iter().map(|job| topics::job(job.uuid()));
+            jobs.chain([topics::DELIVERIES.to_owned()]).collect()
+        }
         About::Runner(runner) => vec![topics::runner(runner.id.uuid())],
         About::RunnerRemoved(id) => vec![topics::runner(id.uuid())],
     }

@@ -9,7 +9,6 @@ use model::channel::{Channel, Offered, SendingStep};
 use model::decide::{DeleteChannel, Precondition, SendAgain, SetAnswer, SetChannel};
 use model::outbox::{DeliveryRecord, SendResult, Suppressed};
 use model::{Job, JobId, ProjectId, Scope, SecretValue, Seen};
-use state::DayPlace;
 use uuid::Uuid;
 use warp::reply::Response;
 use wire::{DeliveryResult, Page, RetryChannel};
@@ -39,10 +38,7 @@ pub(crate) fn list(
     window: &Window,
 ) -> Result<Page<wire::Channel>, Failure> {
     user.read(|seen| {
-        let project = match project {
-            Some(named) => Some(projects::find(seen, named)?.project),
-            None => None,
-        };
+        let project = named(seen, project)?;
         let channels = seen.channels();
         let channels = channels.filter(|it| project.is_none() || it.project == project);
         let key = |channel: &&Arc<Channel>| convert::channels::key(seen, channel);
@@ -121,26 +117,16 @@ fn offered(seen: Seen<'_>, asked: &wire::SetChannel) -> Result<Offered, Failure>
     Ok(Offered::To(projects.collect::<Result<_, Failure>>()?))
 }
 
-pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
+pub(crate) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let expects = precondition(&request.headers)?;
-    let owner = owner(user, &request.query)?;
     let name = name(request.parameter(0))?;
-    remove(user, &owner, name, expects).await?;
-    Ok(reply::empty())
-}
-
-pub(crate) async fn remove(
-    user: &Visible,
-    owner: &Shown<Option<ProjectId>>,
-    name: NotifyName,
-    expects: Precondition,
-) -> Result<(), Failure> {
-    let delete = owner.map(|project| DeleteChannel {
+    let delete = owner(user, &request.query)?.map(|project| DeleteChannel {
         project: *project,
         name,
         expects,
     });
-    user.submit(delete).await
+    user.submit(delete).await?;
+    Ok(reply::empty())
 }
 
 pub(super) async fn test(user: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -201,53 +187,28 @@ pub(crate) async fn again(
     user.submit(again).await
 }
 
-/// The newest attempts, of one project, channel or job.
-pub(crate) struct DeliveriesQuery {
-    pub(crate) project: Option<String>,
-    pub(crate) channel: Option<String>,
-    pub(crate) job: Option<JobId>,
-    pub(crate) from: Option<DayPlace>,
-    pub(crate) limit: usize,
-}
-
-impl DeliveriesQuery {
-    pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
-        let job = query.get("job").map(|text| {
-            let parsed: Result<JobId, _> = text.parse();
-            parsed.map_err(|error| Failure::invalid("job", error.to_string()))
-        });
-        Ok(Self {
-            project: query.owned("project"),
-            channel: query.owned("channel"),
-            job: job.transpose()?,
-            from: query.get("cursor").map(audit::place).transpose()?,
-            limit: query.limit()?,
-        })
-    }
-}
-
-/// The attempts to send messages, newest first.
+/// The attempts to send messages, of one project, channel or job, newest first.
 pub(crate) async fn deliveries(
     user: &Visible,
-    query: &DeliveriesQuery,
+    project: Option<&str>,
+    query: &Query,
 ) -> Result<Page<wire::Delivery>, Failure> {
-    let project = user.read(|seen| match &query.project {
-        Some(named) => Ok(Some(projects::find(seen, named)?.project)),
-        None => Ok::<_, Failure>(None),
-    })?;
+    let project = user.read(|seen| named(seen, project))?;
+    let job = query.get("job").map(|text| {
+        let parsed: Result<JobId, _> = text.parse();
+        parsed.map_err(|error| Failure::invalid("job", error.to_string()))
+    });
+    let job = job.transpose()?;
+    let channel = query.get("channel");
     let takes = |record: &DeliveryRecord| {
         (project.is_none() || record.project == project)
-            && query.job.is_none_or(|job| record.jobs.contains(&job))
-            && query
-                .channel
-                .as_ref()
-                .is_none_or(|name| record.channel_name.as_str() == name)
+            && job.is_none_or(|job| record.jobs.contains(&job))
+            && channel.is_none_or(|name| record.channel_name.as_str() == name)
     };
     // Messages about a job are younger than the job.
-    let since = query.job.map(JobId::moment);
-    let page = user
-        .deliveries((since, None), takes, query.from, query.limit)
-        .await?;
+    let span = (job.map(JobId::moment), None);
+    let from = query.get("cursor").map(audit::place).transpose()?;
+    let page = user.deliveries(span, takes, from, query.limit()?).await?;
     let records = page.records.into_iter();
     Ok(Page {
         next_cursor: page.next.map(audit::cursor),
@@ -255,9 +216,10 @@ pub(crate) async fn deliveries(
     })
 }
 
-/// The newest messages about a job, each with its newest attempt. None if the log cannot be read.
+/// The newest messages about a job, each with its newest attempt. None if the caller may not see them or the log cannot be read.
 pub(super) async fn messages(user: &Visible, job: &Job) -> Vec<wire::Delivery> {
-    if user.read(|seen| seen.channels().next().is_none()) {
+    let may = user.rights().scopes.allow(Scope::NotifyRead);
+    if !may || user.read(|seen| seen.channels().next().is_none()) {
         return Vec::new();
     }
     let until = job.state.end().map(|end| end.at + EVENT_AGE);
@@ -332,6 +294,11 @@ impl Visible {
     }
 }
 
+fn named(seen: Seen<'_>, project: Option<&str>) -> Result<Option<ProjectId>, Failure> {
+    let find = |named| Ok(projects::find(seen, named)?.project);
+    project.map(find).transpose()
+}
+
 /// The project whose channels the caller may change. None for the instance, which needs `admin`.
 pub(crate) fn owner(user: &Visible, query: &Query) -> Result<Shown<Option<ProjectId>>, Failure> {
     owner_named(user, query.get("project"))
@@ -362,10 +329,7 @@ fn find(user: &Visible, request: &Request) -> Result<Arc<Channel>, Failure> {
     };
     let name = NotifyName::new(text).map_err(|_| unknown())?;
     user.read(|seen| {
-        let project = match request.query.get("project") {
-            Some(named) => Some(projects::find(seen, named)?.project),
-            None => None,
-        };
+        let project = named(seen, request.query.get("project"))?;
         seen.channel_of(project, &name).cloned().ok_or_else(unknown)
     })
 }

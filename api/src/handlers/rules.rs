@@ -4,8 +4,9 @@ use chrono::TimeDelta;
 use model::decide::{DeleteRule, SetRule};
 use model::event::{Event, What};
 use model::{ProjectId, ProjectRules, Seen, World};
+use serde_json::json;
 use warp::reply::Response;
-use wire::{Page, PreviewedEvent, QuietHours, RuleDefinition, RuleOrigin};
+use wire::{Page, PreviewedEvent, RuleDefinition, RuleOrigin};
 use workflow::notify::{NotifyName, Rule, parse_rule};
 
 use super::channels::owner;
@@ -50,13 +51,8 @@ pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response
     let asked: RuleDefinition = request.body.json(&request.headers).await?;
     let rule = parsed(&name, &asked, owner.is_none())?;
     put(user, &owner, rule).await?;
-    let shown = user.read(|seen| {
-        let record = seen.rules(*owner)?;
-        let mut rules = record.all().filter(|rule| rule.name.as_str() == name);
-        Some(shown(seen, record, rules.next()?))
-    });
-    let gone = || Failure::not_found("rule", &name);
-    Ok(reply::ok(&shown.ok_or_else(gone)?))
+    let shown = in_force(user, *owner, &name, shown)?;
+    Ok(reply::ok(&shown))
 }
 
 pub(crate) async fn put(
@@ -71,25 +67,17 @@ pub(crate) async fn put(
     user.submit(set).await
 }
 
-pub(super) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
-    let owner = owner(user, &request.query)?;
-    remove(user, &owner, request.parameter(0)).await?;
-    Ok(reply::empty())
-}
-
-pub(crate) async fn remove(
-    user: &Visible,
-    owner: &Shown<Option<ProjectId>>,
-    name: &str,
-) -> Result<(), Failure> {
+pub(crate) async fn delete(user: &Visible, request: &Request) -> Result<Response, Failure> {
+    let name = request.parameter(0);
     let unknown =
         |_| Failure::not_found("rule", name).hint("`everscan notify rule list` shows the rules");
     let name = NotifyName::new(name).map_err(unknown)?;
-    let delete = owner.map(|project| DeleteRule {
+    let delete = owner(user, &request.query)?.map(|project| DeleteRule {
         project: *project,
         name,
     });
-    user.submit(delete).await
+    user.submit(delete).await?;
+    Ok(reply::empty())
 }
 
 /// What the rule in the body, or without one the rules in force, would have sent in the last week.
@@ -116,13 +104,19 @@ pub(crate) async fn past(
         .await
 }
 
-/// A rule in force.
-pub(crate) fn find(user: &Visible, owner: Option<ProjectId>, name: &str) -> Result<Rule, Failure> {
-    let rule = user.read(|seen| {
-        let mut all = seen.rules(owner)?.all();
-        all.find(|rule| rule.name.as_str() == name).cloned()
+/// A rule in force, as `show` shows it.
+pub(crate) fn in_force<T>(
+    user: &Visible,
+    owner: Option<ProjectId>,
+    name: &str,
+    show: impl FnOnce(Seen<'_>, &ProjectRules, &Rule) -> T,
+) -> Result<T, Failure> {
+    let found = user.read(|seen| {
+        let record = seen.rules(owner)?;
+        let mut rules = record.all().filter(|rule| rule.name.as_str() == name);
+        Some(show(seen, record, rules.next()?))
     });
-    rule.ok_or_else(|| Failure::not_found("rule", name))
+    found.ok_or_else(|| Failure::not_found("rule", name))
 }
 
 fn shown_event(world: &World, event: &Event, rule: &Rule) -> PreviewedEvent {
@@ -164,10 +158,12 @@ pub(crate) fn parsed(
 }
 
 fn shown(seen: Seen<'_>, record: &ProjectRules, rule: &Rule) -> wire::Rule {
-    let texts = |patterns: &[workflow::notify::Pattern]| {
-        patterns.iter().cloned().map(String::from).collect()
-    };
     let source = record.project.and_then(|project| seen.source_of(project));
+    // A rule is stored with the members of its definition and its name.
+    let mut definition = json!(rule);
+    if let Some(members) = definition.as_object_mut() {
+        members.remove("name");
+    }
     wire::Rule {
         name: rule.name.to_string(),
         project: source.map(|source| source.name.to_string()),
@@ -175,25 +171,6 @@ fn shown(seen: Seen<'_>, record: &ProjectRules, rule: &Rule) -> wire::Rule {
             Some(_) => RuleOrigin::Api,
             None => RuleOrigin::File,
         },
-        definition: RuleDefinition {
-            channel: rule.channel.to_string(),
-            events: rule
-                .events
-                .iter()
-                .map(|event| event.name().to_owned())
-                .collect(),
-            workflows: texts(&rule.workflows),
-            scans: texts(&rule.scans),
-            after: Some(rule.after).filter(|after| *after > 1),
-            group: rule.group.clone(),
-            repeat: rule.repeat.clone(),
-            quiet: rule.quiet.as_ref().map(|quiet| QuietHours {
-                from: quiet.from.clone(),
-                to: quiet.to.clone(),
-                timezone: Some(quiet.timezone.clone()),
-            }),
-            template: rule.template.clone(),
-            content: Some(rule.content.name().to_owned()),
-        },
+        definition: serde_json::from_value(definition).unwrap_or_default(),
     }
 }

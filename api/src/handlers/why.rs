@@ -2,7 +2,7 @@
 
 use model::{ActiveWorkflow, ScanKey, Scope, Seen, Timestamp};
 
-use super::workflows;
+use super::{channels, workflows};
 use crate::convert;
 use crate::failure::Failure;
 use crate::visible::{Shown, Visible};
@@ -16,6 +16,7 @@ pub(crate) async fn why(
 ) -> Result<wire::Why, Failure> {
     let (workflow, key) = (&scan.0, scan.map(|(_, key)| key.clone()));
     let why = user.why(&key, at, limit).await?;
+    let newest = why.newest.clone();
     let waiting: Vec<_> = why
         .unfinished
         .iter()
@@ -37,6 +38,9 @@ pub(crate) async fn why(
         job.waiting = reason.as_ref().map(convert::explanation);
     }
     if at.is_none() {
+        if let Some(job) = newest {
+            answer.messages = channels::messages(user, &job).await;
+        }
         user.read(|seen| {
             let own = seen.latest_suspension(key.workflow, Some(&key.scan));
             answer.suspended = seen.suspension(&key).and_then(|it| convert::suspension(it));

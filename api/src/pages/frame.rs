@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use maud::Markup;
 use model::condition::Condition;
 use model::{ActiveWorkflow, Principal, Rights, Scope, Timestamp, WorkflowStatus};
@@ -43,6 +43,7 @@ impl<'a> Frame<'a> {
             user.now(),
         );
         visit.counts = counts(user, &rights);
+        visit.answers_form = request.arrival.method == Method::POST;
         Self {
             service,
             user,
@@ -134,12 +135,12 @@ impl<'a> Frame<'a> {
             StatusCode::INSUFFICIENT_STORAGE => StatusCode::INSUFFICIENT_STORAGE,
             _ => return Err(failure),
         };
-        let failure = failure.seen_with(&self.rights.scopes);
-        let (problem, _) = failure.problem(&self.request.arrival.id.to_string());
         let kept = fields.iter().filter_map(|field| {
             let value = typed.all(field).collect::<Vec<_>>().join(" ");
             typed.get(field).map(|_| ((*field).to_owned(), value))
         });
+        let failure = failure.seen_with(&self.rights.scopes);
+        let (problem, _) = failure.problem(&self.request.arrival.id.to_string());
         let refused = Refused {
             typed: kept.collect(),
             problem: Some(problem),
@@ -187,6 +188,7 @@ pub(super) fn visit(reader: Option<&(Principal, Rights)>, now: Timestamp) -> Vis
         theme: Theme::System,
         now,
         counts: Counts::default(),
+        answers_form: false,
         form_key: Uuid::new_v4(),
     }
 }

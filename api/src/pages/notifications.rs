@@ -14,52 +14,15 @@ use workflow::notify::{EventName, NotifyName};
 use super::frame::Frame;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::channels::{self, DeliveriesQuery};
-use crate::handlers::{projects, rules};
+use crate::handlers::{channels, projects, rules};
 use crate::limits::PAGE;
 use crate::page::Window;
-
-const CHANNEL_FIELDS: [&str; 16] = [
-    "kind",
-    "name",
-    "project",
-    "host",
-    "port",
-    "security",
-    "from",
-    "to",
-    "username",
-    "ca",
-    "url",
-    "server",
-    "topic",
-    "command",
-    "offered_to",
-    "offered_to_all",
-];
-
-const RULE_FIELDS: [&str; 14] = [
-    "name",
-    "project",
-    "channel",
-    "events",
-    "workflows",
-    "scans",
-    "after",
-    "group",
-    "repeat",
-    "quiet_from",
-    "quiet_to",
-    "quiet_timezone",
-    "template",
-    "content",
-];
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     let mut answered = Answered::default();
     if let Some((project, name)) = frame.query("rule").split_once('/') {
         let owner = channels::owner_named(frame.user, Some(project).filter(|it| !it.is_empty()))?;
-        let rule = rules::find(frame.user, *owner, name)?;
+        let rule = rules::in_force(frame.user, *owner, name, |_, _, rule| rule.clone())?;
         let events = rules::past(frame.user, *owner, &[rule]).await?;
         answered.preview = Some((name.to_owned(), events));
     }
@@ -68,10 +31,6 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
 
 async fn page(frame: &Frame<'_>, answered: &Answered) -> Result<Markup, Failure> {
     let all = Window::first(PAGE);
-    let deliveries = DeliveriesQuery {
-        project: None,
-        ..DeliveriesQuery::of(&frame.request.query)?
-    };
     let projects = match frame.may(Scope::ProjectRead) {
         true => projects::list(frame.user, &all).items,
         false => Vec::new(),
@@ -85,7 +44,7 @@ async fn page(frame: &Frame<'_>, answered: &Answered) -> Result<Markup, Failure>
     let page = pages::Notifications {
         channels: &channels::list(frame.user, None, &all)?,
         rules: &rules::list(frame.user, None, &all)?,
-        deliveries: &channels::deliveries(frame.user, &deliveries).await?,
+        deliveries: &channels::deliveries(frame.user, None, &frame.request.query).await?,
         channel: frame.query("channel"),
         kind: typed.map_or_else(|| frame.query("kind"), String::as_str),
         projects: &projects,
@@ -150,24 +109,23 @@ pub(super) async fn set_channel(frame: &Frame<'_>, typed: &Typed) -> Result<Resp
         )
         .await
     };
-    match set.await {
-        Ok(set) if set.new_key.is_some() => {
-            let answered = Answered {
-                new: Some(channels::shown_once(frame.user, &set)),
-                ..Answered::default()
-            };
-            answer(frame, StatusCode::OK, answered).await
+    let mut answered = Answered::default();
+    let status = match set.await {
+        Ok(set) if set.new_key.is_none() => return Ok(back(frame)),
+        Ok(set) => {
+            answered.new = Some(channels::shown_once(frame.user, &set));
+            StatusCode::OK
         }
-        Ok(_) => Ok(back(frame)),
         Err(failure) => {
-            let (status, refused_channel) = frame.refused(failure, typed, &CHANNEL_FIELDS)?;
-            let answered = Answered {
-                refused_channel,
-                ..Answered::default()
+            let (status, refused) = frame.refused(failure, typed, &[])?;
+            answered.refused_channel = Refused {
+                typed: typed.kept(),
+                ..refused
             };
-            answer(frame, status, answered).await
+            status
         }
-    }
+    };
+    answer(frame, status, answered).await
 }
 
 fn target(typed: &Typed) -> Result<ChannelTarget, Failure> {
@@ -227,9 +185,7 @@ pub(super) async fn retry(frame: &Frame<'_>, typed: &Typed) -> Result<Response, 
 }
 
 pub(super) async fn delete_channel(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let owner = channels::owner(frame.user, &frame.request.query)?;
-    let name = channels::name(frame.parameter(0))?;
-    channels::remove(frame.user, &owner, name, Precondition::Anything).await?;
+    channels::delete(frame.user, frame.request).await?;
     Ok(back(frame))
 }
 
@@ -246,36 +202,21 @@ pub(super) async fn set_rule(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
         rules::put(frame.user, &owner, rule).await?;
         Ok(None)
     };
-    let (status, answered) = match done.await {
+    let mut answered = Answered::default();
+    let status = match done.await {
         Ok(None) => return Ok(back(frame)),
         Ok(Some(events)) => {
-            let typed = RULE_FIELDS.iter().map(|field| {
-                let values: Vec<&str> = typed.all(field).collect();
-                ((*field).to_owned(), values.join(" "))
-            });
-            let refused_rule = Refused {
-                typed: typed.collect(),
-                problem: None,
-            };
-            let name = refused_rule.typed.get("name").cloned().unwrap_or_default();
-            (
-                StatusCode::OK,
-                Answered {
-                    preview: Some((name, events)),
-                    refused_rule,
-                    ..Answered::default()
-                },
-            )
+            answered.refused_rule.typed = typed.kept();
+            answered.preview = Some((typed.text("name").trim().to_owned(), events));
+            StatusCode::OK
         }
         Err(failure) => {
-            let (status, refused_rule) = frame.refused(failure, typed, &RULE_FIELDS)?;
-            (
-                status,
-                Answered {
-                    refused_rule,
-                    ..Answered::default()
-                },
-            )
+            let (status, refused) = frame.refused(failure, typed, &[])?;
+            answered.refused_rule = Refused {
+                typed: typed.kept(),
+                ..refused
+            };
+            status
         }
     };
     answer(frame, status, answered).await
@@ -302,7 +243,6 @@ fn definition(typed: &Typed) -> Result<RuleDefinition, Failure> {
 }
 
 pub(super) async fn delete_rule(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let owner = channels::owner(frame.user, &frame.request.query)?;
-    rules::remove(frame.user, &owner, frame.parameter(0)).await?;
+    rules::delete(frame.user, frame.request).await?;
     Ok(back(frame))
 }

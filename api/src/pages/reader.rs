@@ -65,10 +65,12 @@ impl Reader {
             _ => (came_from.clone(), came_from),
         };
         let reader = signed_in(&service.handle, headers, arrival);
+        let mut visit = visit(reader.as_ref(), service.handle.now());
+        visit.answers_form = arrival.method == Method::POST;
         Some(Self {
             is_stranger: !headers.contains_key(COOKIE),
             is_data,
-            visit: visit(reader.as_ref(), service.handle.now()),
+            visit,
             base: arrival.base.clone(),
             here: here.filter(|here| links::local(here).is_some()),
             back,

@@ -1,6 +1,7 @@
 //! The fields of a submitted form.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use http::header::CONTENT_TYPE;
 use wire::ErrorCode;
@@ -55,6 +56,17 @@ impl Typed {
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// All fields but `secret`. Several values of a field are separated by spaces.
+    pub(super) fn kept(&self) -> BTreeMap<String, String> {
+        let mut kept = BTreeMap::new();
+        for (name, value) in self.0.iter().filter(|(name, _)| name != "secret") {
+            let more = |before: &mut String| *before += &format!(" {value}");
+            let field = kept.entry(name.clone()).and_modify(more);
+            field.or_insert_with(|| value.clone());
+        }
+        kept
     }
 
     pub(super) fn key(&self) -> Option<&str> {

@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
+use crate::browser::Browser;
 use crate::client::{Answer, Call};
 use crate::service::{Service, text};
 
@@ -395,6 +396,10 @@ async fn messages_are_sent_again_on_request_and_the_log_has_each_attempt() {
         .await
         .expect(200);
     tokio::spawn(send_all(service.handle.clone(), allowing()));
+    let browser = Browser::admin(&service).await;
+    let live = browser.call(Method::GET, "/live");
+    let mut live = live.open(service.address).await;
+    live.until(": alive").await;
     let retry = async |body: &Value| {
         let call = Call::post("/v0/channels/hook/retry?project=main").json(body);
         service.admin(call).await
@@ -412,6 +417,7 @@ async fn messages_are_sent_again_on_request_and_the_log_has_each_attempt() {
     let [failed] = &attempts(&service, "", 1).await[..] else {
         panic!("one attempt");
     };
+    live.until("\"delivery\"").await;
     assert_eq!(
         (&failed["result"], &failed["attempt"], &failed["jobs"]),
         (&json!("failed"), &json!(1), &json!([worker.id]))

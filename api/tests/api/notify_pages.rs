@@ -21,6 +21,8 @@ async fn channels_are_added_tested_and_deleted_by_forms() {
     ];
     let added = browser.post(CHANNELS, &form).await;
     assert_eq!(added.status, 200, "{added:?}");
+    let marks_answers = |page: &str| page.contains("data-answer");
+    assert!(marks_answers(added.text()), "{added:?}");
     let (_, rest) = added.text().split_once("<code>whsec_").unwrap();
     let key = rest.split_once('<').unwrap().0;
     let slack = [
@@ -34,6 +36,7 @@ async fn channels_are_added_tested_and_deleted_by_forms() {
     let page = browser.page(PAGE).await;
     assert!(!page.contains(key) && !page.contains("hunter2"), "{page}");
     assert!(page.contains("for all projects"), "{page}");
+    assert!(!marks_answers(&page), "{page}");
 
     let test = browser
         .post(&format!("{CHANNELS}/hook/test?project=main"), &[])

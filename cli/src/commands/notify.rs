@@ -6,10 +6,12 @@ mod owner;
 mod rule;
 
 use clap::Subcommand;
+use wire::{Delivery, SendResult};
 
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
+use crate::table::{Fields, time};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -23,6 +25,19 @@ pub(crate) enum Command {
     Log(log::Log),
     /// Send a failed message again, or the waiting one now
     Retry(log::Retry),
+}
+
+/// Adds where messages about a job went, and what came of them.
+pub(super) fn sent(fields: Fields, messages: &[Delivery]) -> Fields {
+    messages.iter().fold(fields, |fields, message| {
+        let SendResult { result, reply } = &message.result;
+        let (result, at) = (result.as_str(), time(&message.at));
+        let channel = &message.channel;
+        fields.add(
+            "message",
+            format!("to {channel}, {result}: {reply}, at {at}"),
+        )
+    })
 }
 
 impl Command {

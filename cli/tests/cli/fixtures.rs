@@ -57,10 +57,7 @@ pub(crate) fn job(state: JobState) -> Job {
         created_at: at(0),
         dispatched_by: None,
         rerun_of: None,
-        messages: (state == JobState::Succeeded)
-            .then(delivery)
-            .into_iter()
-            .collect(),
+        messages: Vec::from_iter((state == JobState::Succeeded).then(delivery)),
         storing: (state == JobState::Running).then(|| ArtifactProgress {
             name: "hosts".to_owned(),
             phase: ArtifactPhase::Uploading,
@@ -415,6 +412,7 @@ pub(crate) fn why() -> Why {
         }),
         cut_job: None,
         damaged: Vec::new(),
+        messages: vec![delivery()],
         records: vec![
             evaluated(
                 2,

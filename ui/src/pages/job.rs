@@ -12,7 +12,7 @@ use crate::pages::job_log::virtual_log;
 use crate::pages::jobs::took;
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
-    at, badge, between, copied_id, job_link, job_sentence, short_commit, waits_since,
+    at, badge, between, copied_id, job_link, job_sentence, sent, short_commit, waits_since,
 };
 use crate::{form, links, topics};
 
@@ -164,13 +164,8 @@ fn head_facts(visit: &Visit, page: &JobPage<'_>) -> Vec<(&'static str, Markup)> 
     if !page.history.0.is_empty() {
         facts.push(("history", page.history.clone()));
     }
-    for message in &job.messages {
-        let result = &message.result;
-        facts.push((
-            "message",
-            html! { "to " (message.channel) ", " (result.result.as_str()) ": " (result.reply) ", " (at(message.at)) },
-        ));
-    }
+    let messages = job.messages.iter();
+    facts.extend(messages.map(|message| ("message", sent(message))));
     facts
 }
 

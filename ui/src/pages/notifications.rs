@@ -44,7 +44,7 @@ pub struct Answered {
 }
 
 pub fn notifications(visit: &Visit, page: &Notifications<'_>) -> Markup {
-    let live = [topics::CONDITIONS, topics::JOBS];
+    let live = [topics::DELIVERIES];
     let answered = page.answered;
     let content = html! {
         (heading("Notifications", &html! {}, &html! {}))
@@ -101,7 +101,7 @@ fn outcome(result: &SendResult) -> Markup {
         DeliveryResult::Retry => "scheduled",
         DeliveryResult::Suppressed => "skipped",
     };
-    html! { (condition(shape, result.result.as_str())) " " (result.reply) }
+    html! { (condition(shape, result.result.as_str())) ": " (with_code(&result.reply)) }
 }
 
 fn preview(visit: &Visit, rule: &str, events: &[PreviewedEvent]) -> Markup {
@@ -159,9 +159,11 @@ fn channel_row(visit: &Visit, channel: &Channel) -> Markup {
             td.wide { (state(visit, channel)) }
             td.end {
                 @if may_change(visit, channel.project.as_ref()) {
-                    (form::button(visit, &act("test"), "Test"))
-                    @if channel.retry_at.is_some() { (form::button(visit, &act("retry"), "Try now")) }
-                    (form::guarded(visit, &act("delete"), "Delete", "What waits for it is not sent."))
+                    div.actions {
+                        (form::button(visit, &act("test"), "Test"))
+                        @if channel.retry_at.is_some() { (form::button(visit, &act("retry"), "Try now")) }
+                        (form::guarded(visit, &act("delete"), "Delete", "What waits for it is not sent."))
+                    }
                 }
             }
         }
@@ -186,7 +188,7 @@ fn state(visit: &Visit, channel: &Channel) -> Markup {
         @match (&channel.failing, channel.sent_at) {
             (Some(failing), _) => {
                 (condition("failed", if failing.gone { "gone" } else { "failing" })) " since " (ago(failing.since, visit.now))
-                ": " (failing.reason)
+                ": " (with_code(&failing.reason))
             },
             (None, Some(sent)) => { (condition("succeeded", "working")) ", sent " (ago(sent, visit.now)) },
             (None, None) => (condition("skipped", "nothing sent yet")),

@@ -12,7 +12,7 @@ use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
     ago, at, attempt, between, causes, circle_sentence, count, grouped, in_future, job_link,
-    running_for, state, trigger, waits_for_its_time, what_it_waits_for, with_code,
+    running_for, sent, state, trigger, waits_for_its_time, what_it_waits_for, with_code,
 };
 use crate::{links, topics};
 
@@ -56,7 +56,7 @@ pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
         }))
         @if visit.may(Scope::JobRead) { (region("past", &[&topic], &past(visit, page))) }
         div.two {
-            (region("now", &[&topic], &now(visit, page)))
+            (region("now", &[&topic, topics::DELIVERIES], &now(visit, page)))
             (region("schedule", &[&topic], &schedule(visit, page)))
         }
         (region("ledger", &[&topic], &html! {
@@ -172,6 +172,7 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 @if let Some(newest) = &why.newest {
                     p { "Its newest job, " (job_link(newest.id)) ", was made " (ago(newest.created_at, visit.now)) " because of " (causes(&newest.causes)) "." }
                 }
+                @for message in &why.messages { p { "About its newest job: a message " (sent(message)) "." } }
                 @if let Some(cut) = &why.cut_job { p.note { "The log of " (job_link(cut.id)) " was cut at its limit." } }
                 @match &why.expr {
                     Some(watching) => {

@@ -4,7 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 use uuid::Uuid;
 use wire::{
-    Circle, Clause, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord, Trigger,
+    Circle, Clause, Delivery, Explanation, Job, JobState, LedgerCause, LedgerOutcome, LedgerRecord,
+    Trigger,
 };
 
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
@@ -25,6 +26,12 @@ pub fn job_sentence(
             " It usually takes " (super::usual(usual)) "."
         }
     }
+}
+
+/// Where a message about a job went, and what came of it.
+pub fn sent(message: &Delivery) -> Markup {
+    let result = &message.result;
+    html! { "to " (message.channel) ", " (result.result.as_str()) ": " (result.reply) ", " (at(message.at)) }
 }
 
 fn cause_sentence(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {

@@ -45,6 +45,7 @@ pub(crate) fn visit(texts: Texts) -> Visit {
             runners: 2,
             conditions: 3,
         },
+        answers_form: false,
         form_key: id(0xf0),
     }
 }
@@ -106,7 +107,7 @@ pub(crate) fn revision_ref(texts: Texts, number: u64) -> RevisionRef {
     }
 }
 
-fn delivery(texts: Texts) -> Delivery {
+pub(crate) fn delivery(texts: Texts) -> Delivery {
     Delivery {
         at: ago(11),
         message: id(40),

@@ -258,6 +258,7 @@ pub(crate) fn why(texts: Texts) -> Why {
                 limit: 10,
             },
         }),
+        messages: vec![delivery(texts)],
         records: Vec::new(),
         damaged: Vec::new(),
     }

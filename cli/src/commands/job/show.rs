@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use wire::{Artifact, ArtifactProgress, Delivery, Job, LogSummary, SendResult, Step};
+use wire::{Artifact, ArtifactProgress, Job, LogSummary, Step};
 
+use crate::commands::notify;
 use crate::follow::cut_at;
 use crate::limits;
 use crate::table::{Fields, Table, bytes, ids, short_commit, time, time_or_dash};
@@ -53,10 +54,7 @@ pub(super) fn text(job: &Job) -> String {
     for (key, value) in &job.inputs {
         fields = fields.add(&format!("input {key}"), shortened(&value.to_string()));
     }
-    for message in &job.messages {
-        fields = fields.add("message", sent(message));
-    }
-    let mut text = fields.text();
+    let mut text = notify::sent(fields, &job.messages).text();
     for section in [
         steps(&job.steps),
         artifacts(&job.artifacts),
@@ -70,17 +68,6 @@ pub(super) fn text(job: &Job) -> String {
         text.push_str(&section);
     }
     text
-}
-
-/// Where a message about the job went, and what came of it.
-fn sent(message: &Delivery) -> String {
-    let SendResult { result, reply } = &message.result;
-    let result = result.as_str();
-    format!(
-        "to {}, {result}: {reply}, at {}",
-        message.channel,
-        time(&message.at)
-    )
 }
 
 /// A long input is cut.

@@ -7,6 +7,7 @@ use client::Expected;
 use wire::{Channel, ChannelTarget, DeliveryResult, MailSecurity, Page, SetChannel};
 
 use super::owner::Owner;
+use crate::commands::one_of;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::hidden_input;
@@ -53,7 +54,7 @@ pub(crate) struct Add {
     #[arg(long, env = "SERVICE_SMTP", value_name = "HOST", requires = "email")]
     smtp: Option<String>,
     /// Encryption of mail: starttls, tls or none [default: starttls]
-    #[arg(long, env = "SERVICE_SECURITY", value_name = "WORD", value_parser = parse_security, requires = "email")]
+    #[arg(long, env = "SERVICE_SECURITY", value_name = "WORD", value_parser = one_of(MailSecurity::ALL, MailSecurity::as_str), hide_possible_values = true, requires = "email")]
     security: Option<MailSecurity>,
     /// Account at the mail server; its password is the secret
     #[arg(
@@ -113,12 +114,6 @@ struct To {
     /// Run the program that the daemon's configuration gives this name
     #[arg(long, env = "SERVICE_COMMAND", value_name = "NAME")]
     command: Option<String>,
-}
-
-fn parse_security(text: &str) -> Result<MailSecurity, String> {
-    let mut all = MailSecurity::ALL.iter();
-    let found = all.find(|word| word.as_str() == text).copied();
-    found.ok_or_else(|| "write starttls, tls or none".to_owned())
 }
 
 impl Add {
@@ -293,31 +288,25 @@ fn table(page: &Page<Channel>) -> String {
 }
 
 fn text(channel: &Channel) -> String {
-    let fields = Fields::new()
+    let mut fields = Fields::new()
         .add("name", &channel.name)
         .add("project", channel.project.as_deref().unwrap_or("-"))
         .add("sends to", to(&channel.target));
-    let fields = match &channel.target {
-        ChannelTarget::Email {
-            host,
-            port,
-            security,
-            from,
-            username,
-            ..
-        } => {
-            let port = port.map_or_else(String::new, |port| format!(":{port}"));
-            fields
-                .add("server", format!("{host}{port}, {}", security.as_str()))
-                .add("from", from)
-                .add_some("account", username.as_ref())
-        }
-        ChannelTarget::Webhook { .. }
-        | ChannelTarget::Slack
-        | ChannelTarget::Discord
-        | ChannelTarget::Ntfy { .. }
-        | ChannelTarget::Command { .. } => fields,
-    };
+    if let ChannelTarget::Email {
+        host,
+        port,
+        security,
+        from,
+        username,
+        ..
+    } = &channel.target
+    {
+        let port = port.map_or_else(String::new, |port| format!(":{port}"));
+        fields = fields
+            .add("server", format!("{host}{port}, {}", security.as_str()))
+            .add("from", from)
+            .add_some("account", username.as_ref());
+    }
     let offered = match channel.offered_to_all {
         true => "all projects".to_owned(),
         false => channel.offered_to.join(", "),

@@ -37,14 +37,10 @@ impl Log {
         };
         let mut page: Page<Delivery> = Page::all(Vec::new());
         while page.items.len() < self.limit as usize {
-            let cursor = page.next_cursor.take();
-            let is_first = page.items.is_empty();
-            if cursor.is_none() && !is_first {
-                break;
-            }
             let rest = self.limit - page.items.len() as u32;
+            let cursor = page.next_cursor.as_deref();
             let more = client
-                .deliveries(&filter, Some(rest.min(100)), cursor.as_deref())
+                .deliveries(&filter, Some(rest.min(100)), cursor)
                 .await?;
             page.items.extend(more.items);
             page.next_cursor = more.next_cursor;

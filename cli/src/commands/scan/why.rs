@@ -6,6 +6,7 @@ use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Watching, Why};
 
 use crate::clause::{result, scan_line, tree};
 use crate::clock::moment;
+use crate::commands::notify;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::follow::cut_at;
@@ -91,7 +92,7 @@ fn text(why: &Why) -> String {
             .add("state", state(why))
             .add_some("suspended", suspended),
     };
-    let mut text = fields
+    fields = fields
         .add_some(
             "renamed from",
             why.renamed_from
@@ -128,8 +129,8 @@ fn text(why: &Why) -> String {
             why.cut_job
                 .as_ref()
                 .map(|job| format!("that of job {} is {}", job.id, cut_at(&job.log_cut))),
-        )
-        .text();
+        );
+    let mut text = notify::sent(fields, &why.messages).text();
     if let Some(now) = now {
         text.push_str(&evaluation(now));
     }

@@ -133,6 +133,9 @@ pub const CHANNELS: usize = 100;
 /// Bytes of a text in the target of a channel, and characters of its secret.
 pub(crate) const CHANNEL_TEXT_BYTES: usize = 2_000;
 
+/// Bytes of the certificates that a channel trusts.
+pub(crate) const CHANNEL_CA_BYTES: usize = 32 * 1024;
+
 /// Random bytes of a key for webhooks. As base64, its digits are 36 bytes.
 pub(crate) const SIGNING_KEY_BYTES: usize = 24;
 

@@ -15,7 +15,8 @@ use crate::channel::{
 };
 use crate::event::Event;
 use crate::limits::{
-    CHANNEL_TEXT_BYTES, CHANNELS, DELIVERY_NAMED, RECIPIENTS, SECRET_CHARS, SIGNING_KEY_BYTES,
+    CHANNEL_CA_BYTES, CHANNEL_TEXT_BYTES, CHANNELS, DELIVERY_NAMED, RECIPIENTS, SECRET_CHARS,
+    SIGNING_KEY_BYTES,
 };
 use crate::moment::Moment;
 use crate::outbox::{Delivery, DeliveryRecord, Due, Outgoing, SendResult, Suppressed};
@@ -195,8 +196,9 @@ fn check(target: &Target) -> Result<(), Refusal> {
         })
     };
     let authority = |ca: &Option<String>| match ca {
-        Some(pem) if pem.len() > SECRET_CHARS || !pem.contains("BEGIN CERTIFICATE") => {
-            let problem = format!("must be a certificate as PEM of at most {SECRET_CHARS} bytes");
+        Some(pem) if pem.len() > CHANNEL_CA_BYTES || !pem.contains("BEGIN CERTIFICATE") => {
+            let problem =
+                format!("must be a certificate as PEM of at most {CHANNEL_CA_BYTES} bytes");
             Err(Refusal::invalid("ca", problem))
         }
         Some(_) | None => Ok(()),

@@ -109,6 +109,15 @@ fn each_address_of_a_channel_is_checked() {
     let found = refused(&mut test, no_authority, Some("whsec_YQ=="));
     assert_eq!(found, Some("ca"));
     assert_eq!(test.world.channels().count(), 0);
+    let certificate = format!(
+        "-----BEGIN CERTIFICATE-----\n{}-----END CERTIFICATE-----\n",
+        "MIIB8TCCAZegAwIBAgIUd2VsbCBtYWRlIHVwIGJ5IGhhbmQ\n".repeat(40)
+    );
+    let authority = Target::Webhook {
+        url: "https://hook.example/".to_owned(),
+        ca: Some(certificate),
+    };
+    assert_eq!(refused(&mut test, authority, Some("whsec_YQ==")), None);
 }
 
 #[test]

@@ -355,6 +355,7 @@ const fn word(what: &What) -> &'static str {
 #[cfg(test)]
 mod tests {
     use model::EventId;
+    use model::condition::Ended;
     use uuid::Uuid;
     use workflow::notify::{EVENT_MEMBERS, NotifyName};
 
@@ -384,6 +385,7 @@ mod tests {
             problem,
             since: at(0),
             reported: [].into(),
+            ended: Ended::Cured,
         }
     }
 

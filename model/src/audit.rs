@@ -325,7 +325,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::Idempotency(_)
         | Change::IdempotencyRemoved(_)
         | Change::BlobUsage(_)
-        | Change::ConditionClosed(_)
+        | Change::ConditionClosed(..)
         | Change::Event(_)
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
 use crate::channel::Channel;
 use crate::clocks::Clocks;
-use crate::condition::Condition;
+use crate::condition::{Condition, Ended};
 use crate::event::Event;
 use crate::history::HistoryLine;
 use crate::idempotency::Idempotency;
@@ -94,7 +94,7 @@ pub enum Change {
     BlobUsage(Arc<BlobUsage>),
     /// A condition is open.
     Condition(Arc<Condition>),
-    ConditionClosed(Arc<Condition>),
+    ConditionClosed(Arc<Condition>, Ended),
     Channel(Arc<Channel>),
     ChannelRemoved(ChannelId),
     /// An event is appended to the ledger of its day.

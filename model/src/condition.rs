@@ -58,6 +58,27 @@ pub struct Acknowledgement {
     pub note: Option<String>,
 }
 
+/// How a condition ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Ended {
+    #[default]
+    Cured,
+    /// A person has settled it.
+    Acknowledged(Acknowledgement),
+    /// Its subject was removed.
+    Removed {
+        /// What people called the subject.
+        label: String,
+    },
+}
+
+impl Ended {
+    pub(crate) const fn is_cured(&self) -> bool {
+        matches!(self, Self::Cured)
+    }
+}
+
 /// What a condition is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

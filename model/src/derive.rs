@@ -12,7 +12,7 @@ use workflow::{Expect, ScanName};
 pub(crate) use self::touched::touched;
 use crate::change::Change;
 use crate::channel::Channel;
-use crate::condition::{Problem, Subject};
+use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::job::{Job, JobState};
 use crate::limits::{JOBS_CONSIDERED, TOKEN_EXPIRES_SOON};
 use crate::project::{ProjectSecrets, ProjectVars};
@@ -157,6 +157,46 @@ impl<'a> After<'a> {
         });
         let mut channels = known.chain(changed).filter_map(|id| self.channel(id));
         channels.any(|channel| channel.name == *name && channel.serves(Some(project)))
+    }
+
+    /// Why a condition of these records is over.
+    pub(crate) fn ended(&self, open: &Condition) -> Ended {
+        let settled = self.last(|change| match change {
+            Change::Condition(changed) if changed.id == open.id => Some(&changed.acknowledged),
+            _ => None,
+        });
+        match settled {
+            Some(Some(settled)) if open.acknowledged.as_ref() != Some(settled) => {
+                Ended::Acknowledged(settled.clone())
+            }
+            _ if self.exists(&open.subject) => Ended::Cured,
+            _ => Ended::Removed {
+                label: self.world.label_of(&open.subject),
+            },
+        }
+    }
+
+    /// False if the subject was removed, or is not used any more.
+    pub(crate) fn exists(&self, subject: &Subject) -> bool {
+        match subject {
+            Subject::Scan { workflow, scan } => {
+                let workflow = self.workflow(*workflow);
+                workflow.is_some_and(|workflow| workflow.scan(scan).is_some())
+            }
+            Subject::Workflow { workflow } => self.workflow(*workflow).is_some(),
+            Subject::Source { source } => self.source(source).is_some(),
+            Subject::Project { project } => {
+                let source = self.world.source_of(*project);
+                source.is_none_or(|source| self.source(&source.name).is_some())
+            }
+            Subject::Runner { runner } => {
+                let is_removed = |change: &Change| matches!(change, Change::RunnerRemoved(removed) if removed == runner);
+                self.world.runner(*runner).is_some() && !self.changes.iter().any(is_removed)
+            }
+            Subject::Token { token } => self.token(*token).is_some(),
+            Subject::Channel { channel } => self.channel(*channel).is_some(),
+            Subject::Instance => true,
+        }
     }
 
     /// The names that the active workflows of a project use.
@@ -444,7 +484,7 @@ fn of_source(source: &Source) -> Vec<Derived> {
         message: stale
             .diagnostics
             .first()
-            .map(|first| first.message.clone())
+            .map(|first| format!("line {}: {}", first.line, first.message))
             .unwrap_or_default(),
     });
     failing

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use workflow::notify::EventName;
 
-use crate::condition::{Problem, Subject};
+use crate::condition::{Ended, Problem, Subject};
 use crate::{ChannelId, ConditionId, EventId, JobId, ProjectId, Timestamp};
 
 /// One event. Its texts are made when it is shown or sent.
@@ -39,6 +39,8 @@ pub enum What {
         /// The channels that have reported the condition.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         reported: BTreeSet<ChannelId>,
+        #[serde(default, skip_serializing_if = "Ended::is_cured")]
+        ended: Ended,
     },
     /// A slot of a schedule passed without a job.
     SlotMissed,

@@ -215,7 +215,7 @@ impl World {
                 });
             }
             Change::Condition(condition) => self.open(condition),
-            Change::ConditionClosed(condition) => self.close(condition),
+            Change::ConditionClosed(condition, _) => self.close(condition),
             Change::Channel(channel) => {
                 let sending = channel.sending.iter().map(|sending| sending.planned);
                 self.latest_order = sending.fold(self.latest_order, Order::max);

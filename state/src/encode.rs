@@ -122,7 +122,7 @@ impl Encoding<'_> {
             Change::Idempotency(request) => self.record(&**request),
             Change::IdempotencyRemoved(key) => self.delete(Layout::idempotency(key)),
             Change::Condition(condition) => self.record(&**condition),
-            Change::ConditionClosed(condition) => self.delete(Layout::condition(condition.id)),
+            Change::ConditionClosed(condition, _) => self.delete(Layout::condition(condition.id)),
             Change::Channel(channel) => self.record(&**channel),
             Change::ChannelRemoved(id) => self.delete(Layout::channel(*id)),
             Change::Outgoing(outgoing) => self.record(&**outgoing),

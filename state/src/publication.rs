@@ -155,7 +155,7 @@ impl Publication {
                 | Change::BlobUsage(_)
                 | Change::ClockFollowed(_)
                 | Change::Condition(_)
-                | Change::ConditionClosed(_)
+                | Change::ConditionClosed(..)
                 | Change::Channel(_)
                 | Change::ChannelRemoved(_)
                 | Change::Event(_)

@@ -68,7 +68,7 @@ fn event(change: &Change) -> Option<Event<'_>> {
         Change::Source(source) => Some(of(Some(source.project), About::Source(source))),
         Change::Runner(runner) => Some(of(None, About::Runner(runner))),
         Change::Condition(condition) => Some(of_condition(condition, false)),
-        Change::ConditionClosed(condition) => Some(of_condition(condition, true)),
+        Change::ConditionClosed(condition, _) => Some(of_condition(condition, true)),
         Change::Delivery(record) => Some(of(record.project, About::Delivery(record))),
         Change::RunnerRemoved(id) => Some(of(None, About::RunnerRemoved(*id))),
         Change::Tip(_)

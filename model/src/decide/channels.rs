@@ -15,8 +15,7 @@ use crate::channel::{
 };
 use crate::event::Event;
 use crate::limits::{
-    CHANNEL_CA_BYTES, CHANNEL_TEXT_BYTES, CHANNELS, DELIVERY_NAMED, RECIPIENTS, SECRET_CHARS,
-    SIGNING_KEY_BYTES,
+    CHANNEL_CA_BYTES, CHANNEL_TEXT_BYTES, CHANNELS, DELIVERY_NAMED, RECIPIENTS, SIGNING_KEY_BYTES,
 };
 use crate::moment::Moment;
 use crate::outbox::{Delivery, DeliveryRecord, Due, Outgoing, SendResult, Suppressed};

@@ -119,6 +119,10 @@ fn forgive(world: &World, scan: &ScanKey) -> Option<ScanHead> {
     let on = &workflow.scan(&scan.scan)?.on;
     let mut head = ScanHead::clone(world.head(scan)?);
     let failing = head.failing()?;
+    // The next failure ends no time in which the scan was fine.
+    if let Some(succeeded) = &mut head.succeeded {
+        succeeded.since = None;
+    }
     head.failing = Some(Failing {
         failures: 0,
         ..failing

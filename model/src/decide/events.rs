@@ -6,7 +6,7 @@ use std::sync::Arc;
 use workflow::NotifyOn;
 
 use crate::change::Change;
-use crate::condition::{Condition, Problem, Subject};
+use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::event::{Event, What};
 use crate::job::{Job, JobState};
 use crate::limits::EVENTS;
@@ -77,7 +77,7 @@ type Happened = (Option<ProjectId>, Subject, What);
 fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened> {
     match change {
         Change::Condition(condition) => opened(world, condition).into_iter().collect(),
-        Change::ConditionClosed(condition) => vec![closed(condition)],
+        Change::ConditionClosed(condition, ended) => vec![closed(condition, ended)],
         Change::Job(job) => artifacts(world, changes, job),
         Change::Workflow(record) => removed(world, record).into_iter().collect(),
         Change::Repeats(scan, Some(repeats)) => {
@@ -169,12 +169,13 @@ fn opened(world: &World, condition: &Condition) -> Option<Happened> {
     Some((condition.project, condition.subject.clone(), what))
 }
 
-fn closed(condition: &Condition) -> Happened {
+fn closed(condition: &Condition, ended: &Ended) -> Happened {
     let what = What::Closed {
         condition: condition.id,
         problem: condition.problem.clone(),
         since: condition.since,
         reported: condition.reported.clone(),
+        ended: ended.clone(),
     };
     (condition.project, condition.subject.clone(), what)
 }

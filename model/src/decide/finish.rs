@@ -193,7 +193,7 @@ fn size(change: &Change) -> usize {
         | Change::BlobLinkRemoved(_)
         | Change::BlobUsage(_)
         | Change::Condition(_)
-        | Change::ConditionClosed(_)
+        | Change::ConditionClosed(..)
         | Change::Channel(_)
         | Change::ChannelRemoved(_)
         | Change::Event(_)

@@ -38,9 +38,11 @@ pub(super) fn look(
     moment: &mut Moment<'_>,
 ) -> Vec<Change> {
     let present = present(derived(after, subject), moment.now);
+    // What was measured of a removed runner is over at once.
+    let is_runner_removed = matches!(subject, Subject::Runner { .. }) && !after.exists(subject);
     let derived: Vec<&Arc<Condition>> = world
         .conditions_of(subject)
-        .filter(|open| !open.problem.is_measured())
+        .filter(|open| !open.problem.is_measured() || is_runner_removed)
         .collect();
     if present.is_empty() && derived.is_empty() {
         return Vec::new();
@@ -72,7 +74,7 @@ pub(super) fn settle(
     let mut changes: Vec<Change> = open
         .iter()
         .filter(|open| !present.iter().any(|one| one.key() == open.problem.key()))
-        .map(|open| Change::ConditionClosed(Arc::clone(open)))
+        .map(|open| Change::ConditionClosed(Arc::clone(open), after.ended(open)))
         .collect();
     let mut room = world.room_for_conditions(project) + changes.len();
     for problem in present {

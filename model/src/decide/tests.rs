@@ -10,6 +10,7 @@ mod deliveries;
 mod delivery_rules;
 mod dispatch;
 mod end;
+mod ends;
 mod events;
 mod once;
 mod properties;

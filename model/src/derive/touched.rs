@@ -65,6 +65,9 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
             let project = |project| Subject::Project { project };
             subjects.extend(rules.project.map(project));
         }
+        Change::RunnerRemoved(runner) => {
+            subjects.insert(Subject::Runner { runner: *runner });
+        }
         Change::Token(token) => {
             subjects.insert(Subject::Token { token: token.id });
         }
@@ -104,7 +107,6 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::LedgerPageRemoved(..)
         | Change::Recent(..)
         | Change::Runner(_)
-        | Change::RunnerRemoved(_)
         | Change::Session(_)
         | Change::SessionRemoved(_)
         | Change::Registration(_)
@@ -117,7 +119,7 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::BlobLinkRemoved(_)
         | Change::BlobUsage(_)
         | Change::Condition(_)
-        | Change::ConditionClosed(_)
+        | Change::ConditionClosed(..)
         | Change::Event(_)
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)

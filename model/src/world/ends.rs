@@ -327,7 +327,7 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::BlobLinkRemoved(_)
         | Change::BlobUsage(_)
         | Change::Condition(_)
-        | Change::ConditionClosed(_)
+        | Change::ConditionClosed(..)
         | Change::Channel(_)
         | Change::ChannelRemoved(_)
         | Change::Event(_)

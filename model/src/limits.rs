@@ -117,9 +117,12 @@ pub const TOKEN_EXPIRES_SOON: TimeDelta = TimeDelta::days(7);
 /// Open conditions of one project, and of the instance. Each is a live record, and a page lists them.
 pub const OPEN_CONDITIONS: usize = 1_000;
 
-/// Changes of conditions that one decision adds to its commit, which has at most 100 operations. The others follow in
-/// commits of their own.
+/// Changes of conditions in one decision. The others follow in commits of their own.
 pub(crate) const OBSERVED: usize = 20;
+
+/// Changes of a decision with its conditions, and the records of the outbox about them. The commit has at most 100
+/// operations, which include the lines of logs.
+pub(crate) const DECISION_CHANGES: usize = 90;
 
 /// Events of one decision. Only a job with more artifacts makes more.
 pub(crate) const EVENTS: usize = 100;

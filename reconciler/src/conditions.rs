@@ -68,8 +68,11 @@ async fn read_damaged(handle: &Handle) {
 async fn keep(handle: &Handle, check_at: &mut Instant) -> Result<(), SubmitError> {
     let state = handle.state();
     let now = handle.now();
+    let mut result = Ok(());
     for subject in state.read(|world| world.conditions_due(now)) {
-        state.submit(Look { subject }).await?;
+        // An error at one subject must not keep the others waiting.
+        let looked = state.submit(Look { subject }).await;
+        result = result.and(looked);
     }
     if *check_at <= Instant::now() {
         for subject in state.read(|world| opened_by_wrong_clock(world, now)) {
@@ -80,7 +83,7 @@ async fn keep(handle: &Handle, check_at: &mut Instant) -> Result<(), SubmitError
         }
         *check_at = Instant::now() + CONDITION_CHECK;
     }
-    Ok(())
+    result
 }
 
 /// What a clock that was set back has opened may not be so.

@@ -15,7 +15,7 @@ use crate::scan_head::{Failing, ScanHead};
 use crate::world::World;
 use crate::{Actor, ConditionId, ScanKey};
 
-/// Open the conditions of a subject whose time has come.
+/// Open the conditions of a subject whose time has come. The subject stays due if not all changes fit into the commit.
 #[derive(Debug, Clone)]
 pub struct Look {
     pub subject: Subject,
@@ -27,7 +27,8 @@ impl Command for Look {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let after = After::of(world, &[]);
-        Ok(Decision::of(look(&after, world, &self.subject, moment)))
+        let changes = look(&after, world, &self.subject, moment);
+        Ok(Decision::of(changes.into_iter().take(OBSERVED)))
     }
 }
 

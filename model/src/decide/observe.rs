@@ -1,12 +1,12 @@
 //! Opens and closes conditions after a decision. Every decision passes here, so that no cause is forgotten.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::change::Change;
 use crate::condition::{Condition, Problem, Subject};
 use crate::derive::{After, Derived, derived, touched};
-use crate::limits::OBSERVED;
+use crate::limits::{DECISION_CHANGES, OBSERVED};
 use crate::moment::Moment;
 use crate::world::World;
 use crate::{ConditionId, Timestamp};
@@ -18,15 +18,18 @@ pub(super) fn observe(world: &World, changes: &[Change], moment: &mut Moment<'_>
         touched(world, change, &mut subjects);
     }
     let after = After::of(world, changes);
+    // Each change may need a record of the outbox.
+    let room = DECISION_CHANGES.saturating_sub(changes.len()) / 2;
+    let room = room.min(OBSERVED);
     let mut found = Vec::new();
     for subject in &subjects {
-        let changes = look(&after, world, subject, moment);
-        // What does not fit is due at once: see `World::expect`.
-        if found.len() + changes.len() > OBSERVED {
+        if found.len() >= room {
             break;
         }
-        found.extend(changes);
+        found.extend(look(&after, world, subject, moment));
     }
+    // What does not fit is due at once: see `World::expect`.
+    found.truncate(room);
     found
 }
 
@@ -71,15 +74,16 @@ pub(super) fn settle(
         Some(project) => (project, present),
         None => (None, Vec::new()),
     };
+    let keys: BTreeSet<_> = present.iter().map(Problem::key).collect();
+    let known: BTreeMap<_, _> = open.iter().map(|open| (open.problem.key(), open)).collect();
     let mut changes: Vec<Change> = open
         .iter()
-        .filter(|open| !present.iter().any(|one| one.key() == open.problem.key()))
+        .filter(|open| !keys.contains(&open.problem.key()))
         .map(|open| Change::ConditionClosed(Arc::clone(open), after.ended(open)))
         .collect();
     let mut room = world.room_for_conditions(project) + changes.len();
     for problem in present {
-        let known = open.iter().find(|open| open.problem.key() == problem.key());
-        let condition = match known {
+        let condition = match known.get(&problem.key()).copied() {
             Some(known) if known.problem == problem => continue,
             Some(known) => Condition {
                 problem,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::World;
 use crate::condition::{Condition, Subject};
-use crate::derive::{After, Derived, derived, scans_of};
+use crate::derive::{After, derived, scans_of};
 use crate::limits::OPEN_CONDITIONS;
 use crate::{ConditionId, ProjectId, Timestamp};
 
@@ -137,22 +137,20 @@ impl World {
             return (!open.is_empty()).then_some(Timestamp::UNIX_EPOCH);
         };
         let derived = derived(&after, subject);
-        let holds = |open: &&&Condition| {
-            let mut derived = derived.iter();
-            derived.any(|one| {
-                one.problem.key() == open.problem.key()
-                    && one.from.is_none_or(|from| from <= open.since)
-            })
+        let begins = derived.iter().map(|one| (one.problem.key(), one.from));
+        let mut begins: BTreeMap<_, Option<Timestamp>> = begins.collect();
+        let holds = |open: &Condition| {
+            let begin = begins.get(&open.problem.key());
+            begin.is_some_and(|from| from.is_none_or(|from| from <= open.since))
         };
-        if open.iter().any(|open| !holds(&open)) {
+        if !open.iter().all(|open| holds(open)) {
             return Some(Timestamp::UNIX_EPOCH);
         }
-        let is_open = |one: &&Derived| {
-            let mut open = open.iter();
-            open.any(|open| open.problem.key() == one.problem.key())
-        };
-        let coming = derived.iter().filter(|one| !is_open(one));
-        let next = coming.map(|one| one.from.unwrap_or(Timestamp::UNIX_EPOCH));
+        for open in open {
+            begins.remove(&open.problem.key());
+        }
+        let next = begins.into_values();
+        let next = next.map(|from| from.unwrap_or(Timestamp::UNIX_EPOCH));
         next.min().filter(|_| self.room_for_conditions(project) > 0)
     }
 

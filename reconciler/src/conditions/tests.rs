@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::condition::Problem;
-use model::decide::{Precondition, SetVar};
+use model::decide::{Precondition, Retire, SetVar};
 use model::{Actor, WorkflowId, World};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -63,6 +63,28 @@ async fn time_and_waiting_jobs_open_conditions_without_another_change() {
     };
     daemon.handle.state().submit(set).await.unwrap();
     assert_eq!(daemon.handle.state().read(codes), ["overdue", "stuck"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_missing_vars_do_not_keep_other_conditions_from_opening() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let daemon = TestDaemon::open(&folder, 10, Vec::new()).await;
+    push(&daemon).await;
+    let step = |name: usize| format!("{{run: 'echo ${{{{ vars.V{name} }}}}'}}, ");
+    let steps: String = (1..1_000).map(step).collect();
+    let text = format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{steps}]}}}}");
+    let state = daemon.handle.state();
+    state.submit(activate("many", &text)).await.unwrap();
+    daemon
+        .until("a thousand", |world| codes(world) == ["missing_var"; 1_000])
+        .await;
+    let workflow = WorkflowId::derive(&source_name(), "many");
+    state.submit(Retire { workflow }).await.unwrap();
+    daemon
+        .until("one", |world| codes(world) == ["missing_var"])
+        .await;
+    daemon.close().await;
 }
 
 #[tokio::test(start_paused = true)]

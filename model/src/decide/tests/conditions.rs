@@ -327,6 +327,22 @@ fn a_workflow_with_more_conditions_than_fit_into_a_commit_closes_the_others_afte
 }
 
 #[test]
+fn a_thousand_conditions_of_one_subject_open_and_close_in_parts() {
+    let mut test = TestWorld::new();
+    let step = |name: usize| format!("{{run: 'echo ${{{{ vars.V{name} }}}}'}}, ");
+    let steps: String = (0..OPEN_CONDITIONS).map(step).collect();
+    let text = |steps: &str| format!("scans: {{a: {{on: {{dispatch: {{}}}}, steps: [{steps}]}}}}");
+    test.push("w", &text(&steps));
+    assert_eq!(open(&test).len(), OBSERVED, "the push opens the first");
+    pass(&mut test, TimeDelta::zero());
+    assert_eq!(open(&test).len(), OPEN_CONDITIONS);
+    test.push("w", &text("{run: ls}"));
+    assert_eq!(open(&test).len(), OPEN_CONDITIONS - OBSERVED);
+    pass(&mut test, TimeDelta::zero());
+    assert_eq!(open(&test), [""; 0]);
+}
+
+#[test]
 fn names_that_no_workflow_uses_any_more_are_not_missing() {
     let mut test = TestWorld::new();
     let text =

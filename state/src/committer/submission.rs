@@ -201,8 +201,11 @@ struct Answerable<C: Command> {
 
 impl<C: Command> Unanswered for Answerable<C> {
     fn answer(self: Box<Self>, committed: Result<(), SubmitError>) {
+        let Self { submission, answer } = *self;
+        // An object that was not stored is removed before its sender gets the answer.
+        drop(submission.attachment);
         // Maybe nobody waits for the answer any more. The decision is kept anyway.
-        drop(self.submission.reply.send(committed.and(self.answer)));
+        drop(submission.reply.send(committed.and(answer)));
     }
 
     fn again(self: Box<Self>) -> Waiting {

@@ -33,7 +33,7 @@ pub struct RuleDefinition {
     /// Such as `failing` or `artifact`. Absent: what fails or is broken, and artifacts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
-    /// Patterns of workflows, by their names in the source.
+    /// Patterns of workflows, by their names, with or without the name of the source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workflows: Vec<String>,
     /// Patterns of scans.

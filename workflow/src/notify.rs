@@ -266,19 +266,19 @@ impl Rule {
         serde_json::to_vec(rules).map_or(usize::MAX, |json| json.len())
     }
 
-    /// Whether it asks for an event of this workflow (`SOURCE/NAME`) and scan.
+    /// Whether it asks for an event of this workflow (`SOURCE/NAME`) and scan. A pattern may leave out the source.
     pub fn takes(&self, event: EventName, workflow: Option<&str>, scan: Option<&str>) -> bool {
-        let name = workflow.map(|it| it.split_once('/').map_or(it, |(_, name)| name));
+        let name = workflow.and_then(|it| Some(it.split_once('/')?.1));
         let is_asked = if self.events.is_empty() {
             DEFAULT_EVENTS.contains(&event)
         } else {
             self.events.contains(&event)
         };
-        let fits = |patterns: &[Pattern], name: Option<&str>| {
+        let fits = |patterns: &[Pattern], names: &[Option<&str>]| {
             let matches = |name: &str| patterns.iter().any(|it| it.pattern.matches(name.as_ref()));
-            patterns.is_empty() || name.is_some_and(matches)
+            patterns.is_empty() || names.iter().flatten().any(|name| matches(name))
         };
-        is_asked && fits(&self.workflows, name) && fits(&self.scans, scan)
+        is_asked && fits(&self.workflows, &[workflow, name]) && fits(&self.scans, &[scan])
     }
 
     /// Failures in a row before it reports a failing scan.

@@ -3,13 +3,20 @@
 use std::path::Path;
 
 use chrono::NaiveDate;
+use model::event::Event;
+use model::outbox::DeliveryRecord;
+use serde::de::DeserializeOwned;
 use store::look::{Part, Role};
 
 use super::check::{Check, join};
+use super::damaged_lines::DamagedLines;
 use super::finding::Code;
 use super::jobs::check_expiry_record;
+use super::lines::each_line;
+use crate::audit::AuditRecord;
 use crate::layout::{RecordPlace, is_mirror};
 use crate::record::Typed;
+use crate::tail::DayLedger;
 
 /// Checks a folder of records, with the folders in it.
 pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
@@ -93,11 +100,9 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
     for entry in check.entries("") {
         match (&entry.role, entry.name.as_str()) {
             // Nothing refers to the files of days, and their lines refer to nothing.
-            (Role::Folder, "audit") => check_days(check, "audit", RecordPlace::Audit),
-            (Role::Folder, "events") => check_days(check, "events", RecordPlace::Events),
-            (Role::Folder, "deliveries") => {
-                check_days(check, "deliveries", RecordPlace::Deliveries);
-            }
+            (Role::Folder, "audit") => check_days::<AuditRecord>(check, "audit"),
+            (Role::Folder, "events") => check_days::<Event>(check, "events"),
+            (Role::Folder, "deliveries") => check_days::<DeliveryRecord>(check, "deliveries"),
             (Role::Folder, name) if RecordPlace::is_top_folder(name) => {
                 check.facts.folders.push(entry.name);
             }
@@ -111,12 +116,27 @@ pub(crate) fn check_root(check: &mut Check<'_>) {
     }
 }
 
-/// Checks that a folder contains only files named after a day.
-fn check_days(check: &mut Check<'_>, folder: &str, place: RecordPlace) {
+/// Checks that a folder contains only files named after a day, and their lines.
+fn check_days<L: DayLedger + DeserializeOwned>(check: &mut Check<'_>, folder: &str) {
     for entry in check.entries(folder) {
         match entry.role {
-            Role::File(key) if place.word::<NaiveDate>(&key, "day").is_some() => {}
+            Role::File(key) if L::PLACE.word::<NaiveDate>(&key, "day").is_some() => {
+                check_day::<L>(check, &key);
+            }
             _ => check.unknown(&join(folder, &entry.name)),
         }
     }
+}
+
+fn check_day<L: DeserializeOwned>(check: &mut Check<'_>, key: &store::Key) {
+    let mut damaged = DamagedLines::new(Code::LedgerLine, key);
+    let read = each_line(check.look, key, u64::MAX, |at, line| {
+        if let Err(problem) = serde_json::from_slice::<L>(line) {
+            damaged.add(at, problem);
+        } else if !line.ends_with(b"\n") {
+            damaged.add(at, "the line has no end");
+        }
+    });
+    check.readable(key.as_str(), read);
+    damaged.finish(check);
 }

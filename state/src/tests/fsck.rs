@@ -75,6 +75,30 @@ async fn a_state_with_every_kind_of_record_is_clean_while_running_crashed_or_sto
     assert_eq!(severe(&folder, None), []);
 }
 
+#[tokio::test]
+async fn damaged_lines_in_the_files_of_days_are_found() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    make_every_kind_of_record(&opened, fleet).await;
+    opened.state.settled().await.unwrap();
+    opened.close();
+    for top in ["audit/", "events/", "deliveries/"] {
+        let files = folder.files();
+        let path = files.iter().find(|path| path.starts_with(top)).unwrap();
+        let file = folder.root().join(path);
+        let whole = std::fs::read(&file).unwrap();
+        let mut wrong = whole.clone();
+        wrong[0] = 0xff;
+        for damaged in [&whole[..whole.len() / 2], &whole[..whole.len() - 1], &wrong] {
+            std::fs::write(&file, damaged).unwrap();
+            let found = findings(&folder);
+            let found: Vec<_> = found.iter().map(|it| (it.code, &it.path)).collect();
+            assert_eq!(found, [(Code::LedgerLine, path)]);
+        }
+        std::fs::write(&file, &whole).unwrap();
+    }
+    assert_eq!(findings(&folder), []);
+}
+
 /// Opening a pipe for reading would wait for a writer.
 #[tokio::test]
 async fn a_pipe_in_place_of_a_record_is_reported_without_waiting() {

@@ -29,20 +29,21 @@ fn a_rule_without_events_takes_what_most_people_want() {
 }
 
 #[test]
-fn patterns_match_the_name_of_the_workflow_in_its_source_and_the_scan() {
+fn patterns_match_the_name_of_the_workflow_with_or_without_its_source_and_the_scan() {
     let rule = rule(&json!({
-        "channel": "ops", "events": ["failing"], "workflows": ["nightly/*", "deploy"], "scans": ["d?mp", "all"],
+        "channel": "ops", "events": ["failing"], "workflows": ["nightly/*", "deploy", "infra/recon"], "scans": ["d?mp", "all"],
     }));
     let taken = |workflow: &str, scan| rule.takes(EventName::Failing, Some(workflow), scan);
-    for workflow in ["s/nightly/backup", "s/deploy"] {
+    for workflow in [
+        "s/nightly/backup",
+        "s/deploy",
+        "nightly/backup",
+        "infra/recon",
+        "s/infra/recon",
+    ] {
         assert!(taken(workflow, Some("dump")), "{workflow}");
     }
-    for workflow in [
-        "s/nightly/a/b",
-        "nightly/backup",
-        "s/other/deploy",
-        "deploy/s",
-    ] {
+    for workflow in ["s/nightly/a/b", "s/recon", "s/other/deploy", "deploy/s"] {
         assert!(!taken(workflow, Some("dump")), "{workflow}");
     }
     assert!(!taken("s/deploy", Some("dumps")) && !taken("s/deploy", None));

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue};
 use model::SecretValue;
 use serde_json::json;
 
-use crate::text::{compose, short_title, title};
+use crate::text::{clean, compose, short_title, title};
 use crate::{Level, Message, Post};
 
 /// Characters of a text after escaping.
@@ -21,27 +21,51 @@ const DISCORD_SUPPRESS_EMBEDS: u32 = 1 << 2;
 const NTFY_LIMIT: usize = 4_096;
 
 pub(crate) fn slack(message: &Message) -> Post {
-    let title = format!("*{}*", title(message));
     let size = |character| match character {
         '&' => "&amp;".len(),
         '<' | '>' => "&lt;".len(),
         _ => 1,
     };
     // Without these characters, a text has neither links nor mentions: `<!channel>`, `<@U123>`.
-    let text = compose(&title, message, SLACK_LIMIT, size)
+    let text = compose(&title(message), message, SLACK_LIMIT, size)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;");
-    post(&json!({ "text": text, "unfurl_links": false, "unfurl_media": false }))
+    post(&json!({
+        "text": text, "mrkdwn": false, "unfurl_links": false, "unfurl_media": false,
+    }))
 }
 
 pub(crate) fn discord(message: &Message) -> Post {
-    let title = format!("**{}**", title(message));
+    let title = format!("**{}**", escaped(&title(message)));
+    let message = Message {
+        text: escaped(&clean(&message.text)),
+        ..message.clone()
+    };
     post(&json!({
-        "content": compose(&title, message, DISCORD_LIMIT, char::len_utf16),
+        "content": compose(&title, &message, DISCORD_LIMIT, char::len_utf16),
         "allowed_mentions": { "parse": [] },
         "flags": DISCORD_SUPPRESS_EMBEDS,
     }))
+}
+
+/// The text without a meaning in Markdown. A plain address stays as it is.
+fn escaped(text: &str) -> String {
+    let words = text.split_inclusive(char::is_whitespace);
+    let escape = |word: &str| {
+        let address = word.trim_end();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~%/?#&=:+".contains(c);
+        if address.starts_with("http") && address.contains("://") && address.chars().all(is_plain) {
+            return word.to_owned();
+        }
+        let escape = |c: char| {
+            (r"\*_~`|>#[]()<-".contains(c).then_some('\\'))
+                .into_iter()
+                .chain([c])
+        };
+        word.chars().flat_map(escape).collect()
+    };
+    words.map(escape).collect()
 }
 
 /// Publishes as JSON: headers cannot carry every title.

@@ -1,8 +1,10 @@
 //! Composes a message from the events of a channel.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
+use chrono::TimeDelta;
 use model::channel::Channel;
+use model::condition::Ended;
 use model::event::{Event, What};
 use model::limits::DELIVERY_NAMED;
 use model::outbox::Suppressed;
@@ -13,12 +15,22 @@ use uuid::Uuid;
 use workflow::notify::Rule;
 
 use crate::item::Item;
+use crate::job_facts::time;
 use crate::sender::Settings;
-use crate::text::cut;
+use crate::text::{cut, line};
 use crate::{Level, Message};
 
-/// Events that a message shows with their text; the others are counted.
+/// Events that a message shows with their text.
 const SHOWN: usize = 10;
+
+/// Other events that a message shows with their title.
+const TITLES: usize = 20;
+
+/// Events that programs get with their facts; the others are counted.
+const LISTED: usize = 100;
+
+/// The text of an event that is older says when it was.
+const OLD: TimeDelta = TimeDelta::minutes(5);
 
 /// Bytes of a text.
 pub(crate) const TEXT_LIMIT: usize = 16 * 1024;
@@ -35,8 +47,14 @@ pub(crate) struct Composed {
 
 /// An event that the message is about, and the rule that asked for it.
 pub(crate) struct Wanted {
+    /// Its place among the events of the message.
+    pub(crate) place: usize,
+    /// The newest event of its condition.
+    pub(crate) is_newest: bool,
     pub(crate) event: Event,
     pub(crate) rule: Option<Rule>,
+    /// The condition was reported before, and is still open.
+    pub(crate) is_repeat: bool,
     /// Why it is not sent.
     pub(crate) suppressed: Option<Suppressed>,
 }
@@ -45,19 +63,22 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
     let (wanted, left_out) = handle
         .state()
         .read(|world| collect(world, channel, handle.now()));
-    let (mut items, mut others): (Vec<Item>, Vec<Event>) = (Vec::new(), Vec::new());
+    let (mut items, mut others): (Vec<Item>, Vec<Wanted>) = (Vec::new(), Vec::new());
     let mut unsent = Vec::new();
-    for wanted in wanted {
-        if items.len() == SHOWN {
-            if wanted.suppressed.is_none() {
-                others.push(wanted.event);
-            }
-        } else if unsent.len() < SHOWN || wanted.suppressed.is_none() {
-            let item = Item::of(handle, settings, channel, wanted).await;
-            match item.suppressed {
-                Some(_) => unsent.push(item),
-                None => items.push(item),
-            }
+    for wanted in ranked(wanted) {
+        let is_unsent = wanted.suppressed.is_some();
+        if is_unsent && unsent.len() == SHOWN {
+            continue;
+        }
+        if items.len() == LISTED && !is_unsent {
+            others.push(wanted);
+            continue;
+        }
+        let with_records = wanted.is_newest && items.len() < SHOWN;
+        let item = Item::of(handle, settings, channel, wanted, with_records).await;
+        match item.suppressed {
+            Some(_) => unsent.push(item),
+            None => items.push(item),
         }
     }
     // If nothing is sent, the delivery log says so about the events that are not sent.
@@ -66,7 +87,11 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
         suppressed = unsent.last().and_then(|item| item.suppressed);
         items = unsent;
     }
-    let events: Vec<&Event> = items.iter().map(|it| &it.event).chain(&others).collect();
+    let (sent, unlisted) = (items.iter(), others.iter());
+    let events: Vec<&Event> = sent
+        .map(|it| &it.event)
+        .chain(unlisted.map(|it| &it.event))
+        .collect();
     let count = events.len() as u64 + left_out;
     let mut jobs: Vec<JobId> = Vec::new();
     let recovered_by = items.iter().filter_map(|item| item.job);
@@ -81,24 +106,35 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
     }
     let id = channel.sending.as_ref();
     let id = id.map_or_else(Uuid::nil, |sending| sending.message.uuid());
-    let (title, text) = match &items[..] {
-        [only] if count == 1 => (only.title.clone(), only.text.clone()),
-        _ => (title(&events, count), all(&items, count)),
+    let newest: Vec<&Item> = items.iter().filter(|item| item.is_newest).collect();
+    let unlisted = others.iter().filter(|it| it.is_newest).count() as u64 + left_out;
+    let about = newest.len() as u64 + unlisted;
+    let (title, text) = match newest.first() {
+        Some(only) if about == 1 => (only.title.clone(), alone(only, handle.now())),
+        Some(first) => (title(&first.title, about - 1), all(&newest, unlisted)),
+        None => (
+            format!("{about} events"),
+            format!("{about} events that are not listed"),
+        ),
     };
+    let overview = settings.url.as_ref().map(|url| format!("{url}/"));
+    let of_one = newest.first().filter(|_| about == 1);
+    let mut seen = BTreeSet::new();
+    let threads = newest.iter().filter_map(|item| item.thread);
+    let threads = threads.filter(|thread| seen.insert(thread.first)).collect();
+    let mut listed: Vec<&Item> = items.iter().collect();
+    listed.sort_by_key(|item| item.place);
     let message = Message {
         id,
         at: handle.now(),
-        level: level(&events),
+        level: level(newest.iter().map(|item| &item.event)),
         title,
         text: cut(&text, TEXT_LIMIT, char::len_utf8),
-        link: items.first().map_or_else(
-            || settings.url.as_ref().map(|url| format!("{url}/")),
-            |first| first.link.clone(),
-        ),
-        thread: items.first().and_then(|first| first.thread),
+        link: of_one.map_or(overview, |item| item.link.clone()),
+        threads,
         is_repeated: channel.sending.as_ref().is_some_and(|it| it.is_repeated),
         event: json!({
-            "events": items.iter().map(|item| &item.facts).collect::<Vec<_>>(),
+            "events": listed.iter().map(|item| &item.facts).collect::<Vec<_>>(),
             "count": count,
         }),
     };
@@ -115,14 +151,54 @@ pub(crate) async fn compose(handle: &Handle, settings: &Settings, channel: &Chan
     }
 }
 
+/// The order in which a message says its events: of each condition only the newest event, problems first, then the newest
+/// ones. Earlier events of the conditions follow.
+fn ranked(mut wanted: Vec<Wanted>) -> Vec<Wanted> {
+    let mut seen = HashSet::new();
+    for one in wanted.iter_mut().rev().filter(|it| it.suppressed.is_none()) {
+        let condition = one.event.what.condition();
+        one.is_newest = condition.is_none_or(|condition| seen.insert(condition));
+    }
+    wanted.reverse();
+    wanted.sort_by_key(|it| (!it.is_newest, !is_problem(&it.event)));
+    wanted
+}
+
+/// The text of a message about one event.
+fn alone(item: &Item, now: Timestamp) -> String {
+    let is_old = now - item.event.at > OLD && !item.is_repeat;
+    match is_old && item.is_built_in {
+        true => format!("{}\nThis was at {}.", item.text, time(item.event.at)),
+        false => item.text.clone(),
+    }
+}
+
+fn title(first: &str, others: u64) -> String {
+    match others {
+        1 => format!("{first}, and 1 other"),
+        _ => format!("{first}, and {others} others"),
+    }
+}
+
 /// The text of a message about several events. Each gets its share of the room.
-fn all(items: &[Item], count: u64) -> String {
-    let room = TEXT_LIMIT / (items.len() + 1);
-    let texts = items
-        .iter()
-        .map(|it| format!("{}\n{}", it.title, cut(&it.text, room, char::len_utf8)));
+fn all(items: &[&Item], unlisted: u64) -> String {
+    let (shown, named) = items.split_at(SHOWN.min(items.len()));
+    let room = TEXT_LIMIT * 3 / 4 / (shown.len() + 1);
+    let texts = shown.iter().map(|it| {
+        let (title, at) = (&it.title, time(it.event.at));
+        let text = cut(&it.text, room, char::len_utf8);
+        let link = it.link.iter().map(|link| format!("\n{link}"));
+        format!("{title}\n{at}\n{text}{}", link.collect::<String>())
+    });
     let mut text = texts.collect::<Vec<_>>().join("\n\n");
-    let more = count.saturating_sub(items.len() as u64);
+    if !named.is_empty() {
+        text.push('\n');
+    }
+    for item in named.iter().take(TITLES) {
+        let title = cut(&line(&item.title), TEXT_LIMIT / 4 / TITLES, char::len_utf8);
+        text.push_str(&format!("\n{title}"));
+    }
+    let more = named.len().saturating_sub(TITLES) as u64 + unlisted;
     if more > 0 {
         text.push_str(&format!("\n\nand {more} more"));
     }
@@ -154,9 +230,20 @@ fn collect(world: &World, channel: &Channel, now: Timestamp) -> (Vec<Wanted>, u6
                     continue;
                 }
                 let suppressed = is_repeat.then(|| unwanted(world, event, now)).flatten();
+                let mut event = event.clone();
+                let open = event.what.condition().and_then(|id| world.condition(id));
+                if let Some(open) = open.filter(|_| is_repeat) {
+                    event.what = What::Opened {
+                        condition: open.id,
+                        problem: open.problem.clone(),
+                    };
+                }
                 wanted.push(Wanted {
-                    event: event.clone(),
+                    place: wanted.len(),
+                    is_newest: true,
+                    event,
                     rule: rule.cloned(),
+                    is_repeat,
                     suppressed,
                 });
             }
@@ -178,28 +265,30 @@ fn unwanted(world: &World, event: &Event, now: Timestamp) -> Option<Suppressed> 
     is_silenced.then_some(Suppressed::Silenced)
 }
 
-fn level(events: &[&Event]) -> Level {
-    let is_problem = |event: &&Event| match &event.what {
+const fn is_problem(event: &Event) -> bool {
+    match &event.what {
         What::Opened { .. } | What::FailedAgain { .. } | What::SlotMissed => true,
         What::Closed { .. } | What::WorkflowRemoved | What::Artifact { .. } => false,
-    };
-    let is_over = |event: &&Event| matches!(event.what, What::Closed { .. });
-    if events.iter().any(is_problem) {
-        Level::Problem
-    } else if events.iter().any(is_over) {
-        Level::Recovered
-    } else {
-        Level::Information
     }
 }
 
-fn title(events: &[&Event], count: u64) -> String {
-    let over = events
-        .iter()
-        .filter(|it| matches!(it.what, What::Closed { .. }));
-    match over.count() {
-        0 => format!("{count} events"),
-        over => format!("{count} events, {over} of them are over"),
+const fn is_cured(event: &Event) -> bool {
+    matches!(
+        event.what,
+        What::Closed {
+            ended: Ended::Cured,
+            ..
+        }
+    )
+}
+
+fn level<'e>(mut events: impl Iterator<Item = &'e Event> + Clone) -> Level {
+    if events.clone().any(is_problem) {
+        Level::Problem
+    } else if events.any(is_cured) {
+        Level::Recovered
+    } else {
+        Level::Information
     }
 }
 
@@ -211,7 +300,7 @@ pub(crate) fn test_message(channel: &Channel, now: Timestamp, settings: &Setting
         title: "Everscan: test message".to_owned(),
         text: format!("The channel {} works.", channel.name),
         link: settings.url.clone(),
-        thread: None,
+        threads: Vec::new(),
         is_repeated: false,
         event: json!({ "events": [], "count": 0, "test": true }),
     }
@@ -228,6 +317,41 @@ mod tests {
     use workflow::notify::NotifyName;
 
     use super::*;
+
+    #[test]
+    fn the_newest_event_of_each_condition_comes_first_and_problems_before_others() {
+        let at: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        let low = json!({ "code": "disk_low" });
+        let wanted = |(place, (kind, condition)): (usize, (&str, u128))| {
+            let condition = Uuid::from_u128(condition).to_string();
+            let what = json!({ "kind": kind, "condition": condition, "problem": low, "since": at });
+            Wanted {
+                place,
+                is_newest: true,
+                event: Event {
+                    id: EventId::from_uuid(Uuid::from_u128(1)),
+                    at,
+                    project: None,
+                    subject: model::condition::Subject::Instance,
+                    what: from_value(what).unwrap(),
+                },
+                rule: None,
+                is_repeat: false,
+                suppressed: None,
+            }
+        };
+        let events = [
+            ("opened", 1),
+            ("opened", 2),
+            ("closed", 1),
+            ("closed", 3),
+            ("opened", 4),
+        ];
+        let ranked = ranked(events.into_iter().enumerate().map(wanted).collect());
+        let places: Vec<_> = ranked.iter().map(|it| (it.place, it.is_newest)).collect();
+        let expected = [(4, true), (1, true), (3, true), (2, true), (0, false)];
+        assert_eq!(places, expected);
+    }
 
     #[test]
     fn an_end_follows_its_begin_although_the_clock_was_set_back_between_them() {

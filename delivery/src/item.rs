@@ -1,7 +1,7 @@
 //! What a message says about one event.
 
 use model::channel::Channel;
-use model::condition::{Condition, Problem, Subject};
+use model::condition::{Condition, Ended, Problem, Subject};
 use model::event::{Event, What};
 use model::outbox::Suppressed;
 use model::{ChannelId, ConditionId, JobId, ScanKey, Timestamp, World};
@@ -11,13 +11,18 @@ use workflow::notify::{Content, EventName, Rule};
 
 use crate::Thread;
 use crate::compose::{TEXT_LIMIT, Wanted};
-use crate::job_facts::{JobFacts, rounded, sentence};
+use crate::job_facts::{JobFacts, rounded};
 use crate::new_lines::NewLines;
 use crate::sender::Settings;
 use crate::text::{cut, line};
+use crate::{link, words};
 
 /// An event with its texts.
 pub(crate) struct Item {
+    /// Its place among the events of the message.
+    pub(crate) place: usize,
+    /// The newest event of its condition.
+    pub(crate) is_newest: bool,
     pub(crate) event: Event,
     /// The job that its link shows.
     pub(crate) job: Option<JobId>,
@@ -25,6 +30,9 @@ pub(crate) struct Item {
     pub(crate) suppressed: Option<Suppressed>,
     pub(crate) title: String,
     pub(crate) text: String,
+    /// The text is not by a template.
+    pub(crate) is_built_in: bool,
+    pub(crate) is_repeat: bool,
     pub(crate) link: Option<String>,
     pub(crate) thread: Option<Thread>,
     /// Its members in templates, and for programs.
@@ -33,13 +41,17 @@ pub(crate) struct Item {
 
 /// What the world says about an event.
 struct Known {
-    label: String,
+    title: String,
+    text: String,
+    /// The path of the page that its link shows.
+    page: String,
     project: Option<String>,
     workflow: Option<String>,
     scan: Option<String>,
     runner: Option<String>,
     job: Option<JobId>,
     since: Timestamp,
+    is_repeat: bool,
     thread: Option<Thread>,
 }
 
@@ -49,47 +61,69 @@ impl Item {
         settings: &Settings,
         channel: &Channel,
         wanted: Wanted,
+        with_records: bool,
     ) -> Self {
         let Wanted {
+            place,
+            is_newest,
             event,
             rule,
+            is_repeat,
             suppressed,
         } = wanted;
         let known = handle
             .state()
-            .read(|world| Known::of(world, channel, &event));
+            .read(|world| Known::of(world, channel, &event, is_repeat));
         let job = match known.job {
             Some(job) => JobFacts::of(handle, job).await,
             None => None,
         };
-        let (title, text) = (
-            format!("{}: {}", word(&event.what), known.label),
-            text(&event),
-        );
         let mut said = Said {
-            title,
-            text,
+            title: known.title.clone(),
+            text: known.text.clone(),
             lines: Vec::new(),
             more: 0,
             suppressed,
         };
         if let Some(job) = &job {
-            said.add(handle, job, &event, &known, rule.as_ref()).await;
+            if with_records {
+                said.add(handle, job, &event, &known, rule.as_ref()).await;
+            }
             said.title = job.masked(&said.title);
             said.text = job.masked(&said.text);
             said.lines = job.masked_lines(&said.lines);
         }
-        let link = settings.url.as_ref().map(|url| match known.job {
-            Some(job) => format!("{url}/jobs/{job}"),
-            None => format!("{url}/"),
-        });
+        if is_repeat {
+            said.text = match &event.what {
+                What::Opened {
+                    problem: Problem::Failing { failures, .. },
+                    ..
+                } => {
+                    let lasted = rounded(handle.now() - known.since);
+                    format!("For {lasted}, {failures} failures.\n{}", said.text)
+                }
+                _ => format!(
+                    "For {}.\n{}",
+                    rounded(handle.now() - known.since),
+                    said.text
+                ),
+            };
+        }
+        let url = settings.url.as_ref();
+        let link = url.map(|url| format!("{url}{}", known.page));
         let text = said.whole();
         let facts = known.facts(&event, &said, &text, link.as_deref());
-        let text = match &rule {
+        let template = rule.as_ref().filter(|rule| rule.template.is_some());
+        let is_built_in = template.is_none();
+        let text = match template {
             Some(rule) => rendered(rule, &facts, text),
             None => text,
         };
         Self {
+            place,
+            is_newest,
+            is_built_in,
+            is_repeat,
             job: known.job,
             suppressed: said.suppressed,
             title: said.title,
@@ -137,7 +171,9 @@ impl Said {
                 };
                 let fine = fine_since.map(|since| known.since - since);
                 let cause = job.cause(state).await;
-                self.text = job.failure(*failures, succeeded.is_some(), fine, &cause);
+                // A repeat has said how many already.
+                let failures = if known.is_repeat { 1 } else { *failures };
+                self.text = job.failure(failures, succeeded.is_some(), fine, &cause);
                 self.lines = job.log(state).await;
                 if let Some(step) = job.failed_step().filter(|_| !self.lines.is_empty()) {
                     let number = u64::from(step.index) + 1;
@@ -158,11 +194,21 @@ impl Said {
                 if content == Content::None && !needs_lines {
                     return;
                 }
+                let changed = state.read(|world| job.changed_secret(world));
                 match job.new_lines(state, artifact, *previous).await {
                     Ok(found) if needs_lines && found.count == 0 => {
                         self.suppressed = Some(Suppressed::NoNewLines);
                     }
-                    Ok(found) => self.say_new_lines(artifact, content, found),
+                    Ok(found) => match changed.filter(|_| content == Content::Lines) {
+                        Some(secret) if found.count > 0 => {
+                            self.say_new_lines(artifact, Content::Summary, found);
+                            self.text.push_str(&format!(
+                                "\nThey are not shown: the secret {secret} was changed or deleted after the job had \
+                                 it, so they cannot be searched for it."
+                            ));
+                        }
+                        _ => self.say_new_lines(artifact, content, found),
+                    },
                     Err(why) => {
                         self.text = format!("The new lines of {artifact} are not known: {why}.");
                     }
@@ -204,7 +250,7 @@ impl Said {
 }
 
 impl Known {
-    fn of(world: &World, channel: &Channel, event: &Event) -> Self {
+    fn of(world: &World, channel: &Channel, event: &Event, is_repeat: bool) -> Self {
         let (workflow, scan) = world.names_of(&event.subject);
         let condition = event.what.condition();
         let open = condition.and_then(|id| world.condition(id));
@@ -213,6 +259,7 @@ impl Known {
         if let What::Closed {
             problem: Problem::Failing { .. },
             since: begin,
+            ended: Ended::Cured,
             ..
         } = &event.what
             && let Subject::Scan { workflow, scan } = &event.subject
@@ -226,7 +273,9 @@ impl Known {
             since = *begin;
         }
         Self {
-            label: world.label_of(&event.subject),
+            title: words::title(&event.what, is_repeat, &world.label_of(&event.subject)),
+            text: words::text(world, event),
+            page: job.map_or_else(|| link::page(world, event), |job| format!("/jobs/{job}")),
             project: event
                 .project
                 .and_then(|project| Some(world.source_of(project)?.name.to_string())),
@@ -238,6 +287,7 @@ impl Known {
             },
             job,
             since,
+            is_repeat,
             thread: condition.map(|id| thread(id, open.map(|open| &**open), channel.id)),
         }
     }
@@ -292,70 +342,9 @@ fn thread(id: ConditionId, open: Option<&Condition>, channel: ChannelId) -> Thre
     }
 }
 
-/// The text of an event, without what only the records of its job say.
-fn text(event: &Event) -> String {
-    match &event.what {
-        What::Opened { problem, .. } | What::FailedAgain { problem, .. } => {
-            sentence(&problem.to_string())
-        }
-        What::Closed { problem, since, .. } => {
-            let lasted = rounded(event.at - *since);
-            match problem {
-                Problem::Failing { failures: 1, .. } => {
-                    format!("It works again after {lasted} and 1 failure.")
-                }
-                Problem::Failing { failures, .. } => {
-                    format!("It works again after {lasted} and {failures} failures.")
-                }
-                _ => format!(
-                    "It is over after {lasted}. It was: {}",
-                    sentence(&problem.to_string())
-                ),
-            }
-        }
-        What::SlotMissed => "A slot of its schedule passed without a job.".to_owned(),
-        What::WorkflowRemoved => "The workflow file is gone.".to_owned(),
-        What::Artifact { artifact, .. } => format!("The job has stored the artifact {artifact}."),
-    }
-}
-
-/// The first word of a title.
-const fn word(what: &What) -> &'static str {
-    if let What::Closed { problem, .. } = what {
-        return match problem {
-            Problem::Failing { .. } => "Recovered",
-            _ => "Over",
-        };
-    }
-    match what.name() {
-        EventName::Failing => "Failed",
-        EventName::Overdue => "Overdue",
-        EventName::Late => "Late",
-        EventName::TooShort => "Too short",
-        EventName::TooLong => "Too long",
-        EventName::Circle => "Circle",
-        EventName::Stuck => "Waiting",
-        EventName::HistoryDamaged => "Damaged",
-        EventName::Suspended => "Suspended",
-        EventName::SourceFailing => "Source failing",
-        EventName::InvalidFile => "Invalid file",
-        EventName::RemovalHeld => "Held",
-        EventName::MissingVar | EventName::MissingSecret | EventName::MissingChannel => "Missing",
-        EventName::RunnerLost => "Runner lost",
-        EventName::TokenExpires | EventName::CertificateExpires => "Expires soon",
-        EventName::DiskLow => "Disk nearly full",
-        EventName::BackupOld => "No new backup",
-        EventName::ChannelFailing => "Channel failing",
-        EventName::SlotMissed => "Not run",
-        EventName::WorkflowRemoved => "Removed",
-        EventName::Artifact | EventName::NewLines => "New result",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use model::EventId;
-    use model::condition::Ended;
     use uuid::Uuid;
     use workflow::notify::{EVENT_MEMBERS, NotifyName};
 
@@ -377,42 +366,6 @@ mod tests {
 
     fn condition() -> ConditionId {
         ConditionId::from_uuid(Uuid::from_u128(2))
-    }
-
-    fn closed(problem: Problem) -> What {
-        What::Closed {
-            condition: condition(),
-            problem,
-            since: at(0),
-            reported: [].into(),
-            ended: Ended::Cured,
-        }
-    }
-
-    #[test]
-    fn a_recovery_says_how_long_it_took() {
-        let failing = |failures| Problem::Failing {
-            job: JobId::FIRST,
-            failures,
-            succeeded: None,
-            fine_since: None,
-        };
-        let over = |problem| {
-            let event = event(closed(problem));
-            format!("{}: {}", word(&event.what), text(&event))
-        };
-        assert_eq!(
-            over(failing(1)),
-            "Recovered: It works again after 2h2m and 1 failure."
-        );
-        assert_eq!(
-            over(failing(3)),
-            "Recovered: It works again after 2h2m and 3 failures."
-        );
-        assert_eq!(
-            over(Problem::RunnerLost),
-            "Over: It is over after 2h2m. It was: The runner is not connected."
-        );
     }
 
     #[test]
@@ -441,13 +394,16 @@ mod tests {
     #[test]
     fn a_template_gets_all_members_and_a_failing_one_says_so() {
         let known = Known {
-            label: "recon/net hosts".to_owned(),
+            title: String::new(),
+            text: String::new(),
+            page: String::new(),
             project: None,
             workflow: Some("recon/net".to_owned()),
             scan: Some("hosts".to_owned()),
             runner: None,
             job: Some(JobId::FIRST),
             since: at(0),
+            is_repeat: false,
             thread: None,
         };
         let mut said = Said {

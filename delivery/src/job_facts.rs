@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use model::{Clause, Evaluation, Job, JobId, Masker, Outcome, Reason, Step, StepOutcome};
+use model::{
+    Clause, Evaluation, Job, JobId, Masker, Outcome, PlainToken, Reason, Step, StepOutcome,
+    Timestamp, World,
+};
 use reconciler::Handle;
 use state::{LogFilter, LogRecord, State};
 
 use crate::new_lines::{NewLines, new_lines};
-use crate::text::line;
+use crate::text::{clean, line};
 
 /// Lines of a log in a message.
 const LOG_LINES: u64 = 20;
@@ -33,10 +36,21 @@ impl JobFacts {
         Some(Self { job, masker })
     }
 
-    /// The text without the job's secrets.
+    /// The text without the job's secrets and our tokens. Characters that nobody sees are removed before, so that they
+    /// divide no secret.
     pub(crate) fn masked(&self, text: &str) -> String {
         let masker = self.masker.as_ref();
-        masker.map_or_else(|| HIDDEN.to_owned(), |masker| masker.mask(text))
+        let masked = masker.map(|masker| masker.mask(&clean(text)));
+        masked.map_or_else(|| HIDDEN.to_owned(), |text| PlainToken::hide_all(&text))
+    }
+
+    /// A secret of the job that has another value now, or none: what the job has written cannot be searched for it.
+    pub(crate) fn changed_secret(&self, world: &World) -> Option<String> {
+        let now = world.secrets(self.job.project).map(|it| &it.secrets);
+        let version = |name| Some(now?.get(name)?.edit.version);
+        let mut used = self.job.state.run()?.secrets.iter();
+        let changed = used.find(|(name, used)| version(*name) != Some(**used))?;
+        Some(changed.0.clone())
     }
 
     /// The lines without the job's secrets. They are cut afterwards, so that no part of a secret stays.
@@ -176,11 +190,16 @@ fn holding(clause: &Clause) -> Vec<&str> {
     }
 }
 
-/// A text with a capital letter and a full stop.
+/// A text with a capital letter and a full stop. The name of a file stays as it is.
 pub(crate) fn sentence(text: &str) -> String {
     let mut characters = text.chars();
-    let first = characters.next().into_iter().flat_map(char::to_uppercase);
-    let text: String = first.chain(characters).collect();
+    let word = text.split(' ').next().unwrap_or_default();
+    let text: String = match characters.next() {
+        Some(first) if !word.contains(['/', '.']) => {
+            first.to_uppercase().chain(characters).collect()
+        }
+        _ => text.to_owned(),
+    };
     let end = if text.ends_with(['.', '!', '?', '…']) {
         ""
     } else {
@@ -198,6 +217,10 @@ pub(crate) fn rounded(duration: TimeDelta) -> String {
         _ => 1,
     };
     workflow::format_duration(TimeDelta::seconds(seconds - seconds % unit))
+}
+
+pub(crate) fn time(at: Timestamp) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 #[cfg(test)]
@@ -234,5 +257,6 @@ mod tests {
         assert_eq!(rounded(TimeDelta::seconds(7_325)), "2h2m");
         assert_eq!(rounded(TimeDelta::seconds(75)), "1m15s");
         assert_eq!(sentence("step 1 failed"), "Step 1 failed.");
+        assert_eq!(sentence("a/b.yaml is invalid"), "a/b.yaml is invalid.");
     }
 }

@@ -9,12 +9,14 @@ mod command;
 mod compose;
 mod item;
 mod job_facts;
+mod link;
 mod mail;
 mod new_lines;
 mod sender;
 mod smtp;
 mod text;
 mod webhook;
+mod words;
 
 use std::time::Duration;
 
@@ -39,7 +41,8 @@ pub struct Message {
     pub title: String,
     pub text: String,
     pub link: Option<String>,
-    pub thread: Option<Thread>,
+    /// The conversations to which it belongs. It may be the first mail of the first one.
+    pub threads: Vec<Thread>,
     /// An earlier attempt was interrupted and may have arrived.
     pub is_repeated: bool,
     /// The facts, for programs.
@@ -54,7 +57,7 @@ pub enum Level {
 }
 
 /// Mails about one problem are one conversation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// Identifies the first mail of the conversation.
     pub first: Uuid,

@@ -85,14 +85,23 @@ fn render(email: &Email, message: &Message, now: DateTime<Utc>) -> Result<lettre
     for address in &email.to {
         mail = mail.to(mailbox(address)?);
     }
-    mail = match message.thread {
-        Some(thread) if thread.is_first => mail.message_id(Some(id(thread.first))),
-        Some(thread) => mail
-            .message_id(Some(id(message.id)))
-            .in_reply_to(id(thread.first))
-            .references(id(thread.first)),
-        None => mail.message_id(Some(id(message.id))),
+    let threads: Vec<String> = message.threads.iter().map(|it| id(it.first)).collect();
+    let references = match &message.threads[..] {
+        [thread, ..] if thread.is_first => {
+            mail = mail.message_id(Some(id(thread.first)));
+            &threads[1..]
+        }
+        all => {
+            mail = mail.message_id(Some(id(message.id)));
+            if let [thread, ..] = all {
+                mail = mail.in_reply_to(id(thread.first));
+            }
+            &threads[..]
+        }
     };
+    if !references.is_empty() {
+        mail = mail.references(references.join(" "));
+    }
     let text = compose("", message, TEXT_LIMIT, char::len_utf8);
     let body = Body::new_with_encoding(text, ContentTransferEncoding::QuotedPrintable);
     let body = body.map_err(|_| "the text cannot be encoded".to_owned())?;

@@ -119,6 +119,13 @@ pub enum TokenKind {
     SignInLink,
 }
 
+const KINDS: [TokenKind; 4] = [
+    TokenKind::Personal,
+    TokenKind::Registration,
+    TokenKind::BlobLink,
+    TokenKind::SignInLink,
+];
+
 impl TokenKind {
     const fn prefix(self) -> &'static str {
         match self {
@@ -139,6 +146,18 @@ pub struct ParseTokenError;
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const RANDOM_LETTERS: usize = 32;
 const CHECK_LETTERS: usize = 6;
+const PREFIX_LETTERS: usize = 4;
+
+/// Where the first token begins, and how many letters follow its prefix.
+fn first_token(text: &str) -> Option<(usize, usize)> {
+    text.match_indices("ev").find_map(|(at, _)| {
+        let token = text.get(at..at + PREFIX_LETTERS)?;
+        let has_prefix = KINDS.iter().any(|kind| kind.prefix() == token);
+        let letters = text[at + PREFIX_LETTERS..].bytes();
+        let letters = letters.take_while(u8::is_ascii_alphanumeric).count();
+        (has_prefix && letters >= RANDOM_LETTERS).then_some((at, letters))
+    })
+}
 
 impl PlainToken {
     /// A fresh personal or registration token: prefix, 160 random bits, checksum.
@@ -186,6 +205,18 @@ impl PlainToken {
         }
     }
 
+    /// The text without what looks like a token with a prefix.
+    pub fn hide_all(text: &str) -> String {
+        let mut kept = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((at, letters)) = first_token(rest) {
+            kept.push_str(&rest[..at]);
+            kept.push_str("***");
+            rest = &rest[at + PREFIX_LETTERS + letters..];
+        }
+        kept + rest
+    }
+
     /// Parses a session token. Only its form is checked.
     pub fn parse_session(text: &str) -> Result<Self, ParseTokenError> {
         match Uuid::try_parse(text) {
@@ -225,6 +256,15 @@ fn checksum(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::moment::SeededEntropy;
+
+    #[test]
+    fn tokens_in_a_text_are_hidden_by_their_form() {
+        for kind in KINDS {
+            let token = PlainToken::random(kind, &mut SeededEntropy::new(1));
+            let text = format!("é /login/{}?a eve_ evs_short", token.reveal());
+            assert_eq!(PlainToken::hide_all(&text), "é /login/***?a eve_ evs_short");
+        }
+    }
 
     #[test]
     fn a_mistyped_secret_is_refused() {

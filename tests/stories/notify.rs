@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -30,6 +30,11 @@ scans:
     on: {dispatch: {inputs: {list: {}}}}
     env: {LIST: '${{ inputs.list }}', KEY: '${{ secrets.KEY }}'}
     steps: [{run: 'printf \"%s\\n\" $LIST > hosts.txt'}]
+    artifacts: [{name: hosts, paths: [hosts.txt], notify_on: diff}]
+  slow:
+    on: {dispatch: {inputs: {gate: {}}}}
+    env: {GATE: '${{ inputs.gate }}', KEY: '${{ secrets.KEY }}'}
+    steps: [{run: 'cat \"$GATE\"; echo \"$KEY\" > hosts.txt'}]
     artifacts: [{name: hosts, paths: [hosts.txt], notify_on: diff}]
 ";
 
@@ -88,12 +93,12 @@ impl Sent {
     }
 }
 
-fn set_secret(world: &World) {
+fn set_secret(world: &World, value: &str) {
     let mut command = world.command("everscan");
     command.args(["secret", "set", "KEY", "--file", "-"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    input.write_all(SECRET.as_bytes()).unwrap();
+    input.write_all(value.as_bytes()).unwrap();
     drop(input);
     assert!(child.wait().unwrap().success());
 }
@@ -114,7 +119,7 @@ fn notifying(sink: &TcpListener) -> World {
          notify_commands:\n  tell: {{ program: /bin/sh, args: ['-c', 'cat >> {program}; echo >> {program}'] }}\n"
     ));
     world.start_daemon();
-    set_secret(&world);
+    set_secret(&world, SECRET);
     let hook = format!("http://{address}/hook");
     let add = ["notify", "channel", "add"];
     world.everscan(&[&add[..], &["hook", "--webhook", &hook]].concat());
@@ -178,9 +183,12 @@ fn messages_say_why_hide_secrets_and_outlive_a_crash() {
     assert_eq!(sent.data["title"], "New result: main/net hosts");
     assert_eq!(sent.text(), "hosts has 1 new line:\none");
     sent.accept();
-    world.dispatch("net", "hosts", &[&format!("list=one {SECRET} two")]);
+    let divided = SECRET.replace("staple", "\u{202e}staple");
+    let token = format!("evs_{}", "a".repeat(38));
+    let list = format!("list=one {SECRET} two {divided} {token}");
+    world.dispatch("net", "hosts", &[&list]);
     let sent = Sent::next(&sink);
-    assert_eq!(sent.text(), "hosts has 2 new lines:\n***\ntwo");
+    assert_eq!(sent.text(), "hosts has 4 new lines:\n***\ntwo\n***\n***");
     sent.accept();
     let same = world.succeed("net", "hosts", &["list=two one"]);
     let of_same = ["notify", "log", "--job", &same];
@@ -190,6 +198,29 @@ fn messages_say_why_hide_secrets_and_outlive_a_crash() {
         log["items"][0]["result"] == "suppressed"
     });
     assert_eq!(log["items"][0]["reply"], "the artifact has no new lines");
+
+    // A secret that changes while the job runs cannot be searched any more.
+    let gate = world.path("gate");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&gate)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let input = format!("gate={}", gate.display());
+    world.dispatch("net", "slow", &[&input]);
+    let open = std::fs::File::create(&gate).unwrap();
+    set_secret(&world, "another_battery");
+    drop(open);
+    let sent = Sent::next(&sink);
+    assert_eq!(
+        sent.text(),
+        "hosts has 1 new line.\nThey are not shown: the secret KEY was changed or deleted after the job had it, so they \
+         cannot be searched for it."
+    );
+    sent.accept();
+    set_secret(&world, SECRET);
 
     // The daemon is killed while the sink has not answered yet.
     let failed = world.dispatch("net", "export", &[]);

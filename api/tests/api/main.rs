@@ -39,6 +39,7 @@ mod live_pages;
 mod log_following;
 mod log_search;
 mod logs;
+mod message_texts;
 mod messages;
 mod metrics;
 mod mutations;

@@ -47,10 +47,25 @@ fn long_texts() -> [String; 5] {
 #[tokio::test]
 async fn slack_gets_one_text() {
     let request = sent(slack, &message()).await;
-    let text = request.json()["text"].as_str().unwrap().to_owned();
+    let body = request.json();
+    assert_eq!(body["mrkdwn"], false);
     assert_eq!(
-        text,
-        "*🔴 `nightly` fails*\nStep `dump` ended with code 1.\nno space left\nhttps://everscan.example.org/jobs/7?a=1&amp;b=2"
+        body["text"],
+        "🔴 `nightly` fails\nStep `dump` ended with code 1.\nno space left\nhttps://everscan.example.org/jobs/7?a=1&amp;b=2"
+    );
+}
+
+#[tokio::test]
+async fn discord_shows_a_text_as_it_is() {
+    let text = "[x](https://evil) __init__.py\nhttps://a.example/b_c?d=1";
+    let request = sent(discord, &with_text("a_b *c*", text.to_owned())).await;
+    let link = message().link.unwrap();
+    assert_eq!(
+        request.json()["content"],
+        format!(
+            "**🔴 a\\_b \\*c\\***\n\\[x\\]\\(https://evil\\) \\_\\_init\\_\\_.py\n\
+             https://a.example/b_c?d=1\n{link}"
+        )
     );
 }
 

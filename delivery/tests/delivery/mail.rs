@@ -148,10 +148,10 @@ async fn mails_about_one_problem_are_one_conversation() {
     let first = Uuid::from_u128(1);
     let mut ids = Vec::new();
     for is_first in [true, false] {
-        let thread = Some(Thread { first, is_first });
+        let threads = vec![Thread { first, is_first }];
         server
             .send(&Message {
-                thread,
+                threads,
                 ..message()
             })
             .await;
@@ -166,6 +166,27 @@ async fn mails_about_one_problem_are_one_conversation() {
     );
     assert_eq!(ids[1]["In-Reply-To"], first);
     assert_eq!(ids[1]["References"], first);
+
+    // A mail about several problems belongs to each of their conversations.
+    let thread = |number| Thread {
+        first: Uuid::from_u128(number),
+        is_first: true,
+    };
+    let threads: Vec<Thread> = (1..=100).map(thread).collect();
+    let others = threads[1..].iter();
+    let others: Vec<String> = others
+        .map(|it| format!("<{}@example.org>", it.first))
+        .collect();
+    let several = Message {
+        threads,
+        ..message()
+    };
+    server.send(&several).await;
+    let headers = server.mail().await.headers;
+    assert_eq!(headers["Message-ID"], first);
+    let references: Vec<&str> = headers["References"].split_whitespace().collect();
+    assert_eq!(references, others);
+    assert!(!headers.contains_key("In-Reply-To"));
 }
 
 #[tokio::test]

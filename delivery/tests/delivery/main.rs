@@ -51,7 +51,7 @@ fn message() -> Message {
         title: "`nightly` fails".to_owned(),
         text: "Step `dump` ended with code 1.\nno space left".to_owned(),
         link: Some("https://everscan.example.org/jobs/7?a=1&b=2".to_owned()),
-        thread: None,
+        threads: Vec::new(),
         is_repeated: false,
         event: json!({ "what": "opened" }),
     }

@@ -63,7 +63,7 @@ impl Client {
     ) -> Result<SendResult, Error> {
         let route = Route::v0("channels").name(name)?.then("test");
         let route = route.with_some("project", project);
-        self.call(Method::POST, &route).answer().await
+        self.call(Method::POST, &route).held().answer().await
     }
 
     /// Sends a message again: `POST /channels/{channel}/retry`.

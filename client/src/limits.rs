@@ -8,8 +8,8 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 /// Time from a request to its complete answer. The slowest ordinary answer is a commit on a busy disk.
 pub const ANSWER: Duration = Duration::from_secs(30);
 
-/// The same for requests that the daemon holds, for at most 50 s. It takes longer only if it must fetch files first; then the
-/// request is repeated.
+/// The same for requests that the daemon holds, for at most 50 s, and for tests of channels, which take at most 60 s. It takes
+/// longer only if it must fetch files first; then the request is repeated.
 pub const HELD_ANSWER: Duration = Duration::from_secs(65);
 
 /// Time between two pieces of a download. After that the connection counts as hung.

@@ -96,12 +96,16 @@ pub(crate) fn ntfy(
     }
     let mut post = post(&body);
     if let Some(token) = token {
-        let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
-        let mut value = value.map_err(|_| "the token has a character that no token can have")?;
-        value.set_sensitive(true);
-        post.headers.insert(AUTHORIZATION, value);
+        post.headers.insert(AUTHORIZATION, bearer(token)?);
     }
     Ok(post)
+}
+
+pub(crate) fn bearer(token: &SecretValue) -> Result<HeaderValue, String> {
+    let value = HeaderValue::try_from(format!("Bearer {}", token.reveal()));
+    let mut value = value.map_err(|_| "the token has a character that no token can have")?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn post(body: &serde_json::Value) -> Post {

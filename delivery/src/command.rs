@@ -5,6 +5,8 @@
     reason = "the one home of starting the programs of channels"
 )]
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -14,16 +16,27 @@ use tokio::time::timeout;
 
 use crate::text::line;
 use crate::webhook::body;
-use crate::{Message, Outcome, Program};
+use crate::{Message, Outcome, Program, Settings};
 
 /// What a program may print to its standard error. Its standard output is discarded.
-const PRINTED_BYTES: u64 = 64 * 1024;
+const PRINTED_BYTES: usize = 64 * 1024;
 
 /// The characters of it that a reason shows.
 const SHOWN_CHARS: usize = 300;
 
-/// Runs the program in an environment that has only `PATH` and `LANG`. At the time limit, and when this future is dropped,
-/// the program and its children are killed.
+/// The program that the daemon's configuration gives this name.
+pub(crate) fn find<'s>(settings: &'s Settings, name: &str) -> Result<&'s Program, String> {
+    let program = settings.commands.get(name);
+    program.ok_or_else(|| {
+        format!(
+            "the daemon's configuration has no `{}` in `notify_commands`",
+            line(name)
+        )
+    })
+}
+
+/// Runs the program in an environment that has only `PATH` and `LANG`. When it ends, at the time limit, and when this future is
+/// dropped, its process group is killed. Nothing waits for children that have left the group and keep its streams open.
 pub(crate) async fn run(program: &Program, message: &Message) -> Outcome {
     let name = program.program.display();
     let started = Command::new(&program.program)
@@ -43,7 +56,8 @@ pub(crate) async fn run(program: &Program, message: &Message) -> Outcome {
         Err(error) => return Outcome::refused(format!("cannot start {name}: {error}")),
     };
     let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
-    let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
+    let (stdin, mut stderr) = (child.stdin.take(), child.stderr.take());
+    let mut printed = Vec::new();
     let input = async {
         if let Some(mut stdin) = stdin {
             // A program may end without reading its input.
@@ -51,19 +65,28 @@ pub(crate) async fn run(program: &Program, message: &Message) -> Outcome {
         }
     };
     let output = async {
-        let mut printed = Vec::new();
-        if let Some(stderr) = stderr {
-            let mut stderr = stderr.take(PRINTED_BYTES);
-            let _incomplete = stderr.read_to_end(&mut printed).await;
+        while let Some(open) = &mut stderr {
+            let read = open.read_buf(&mut printed).await;
+            if printed.len() >= PRINTED_BYTES || !read.is_ok_and(|count| count > 0) {
+                stderr = None;
+            }
         }
-        printed
     };
-    let work = async { tokio::join!(input, output, child.wait()) };
+    let streams = async {
+        tokio::join!(input, output);
+        pending::<Infallible>().await
+    };
+    let work = async {
+        tokio::select! {
+            status = child.wait() => status,
+            never = streams => match never {},
+        }
+    };
     let ended = timeout(program.timeout, work).await;
     drop(group);
-    let (printed, status) = match ended {
-        Ok(((), printed, Ok(status))) => (printed, status),
-        Ok((_, _, Err(error))) => {
+    let status = match ended {
+        Ok(Ok(status)) => status,
+        Ok(Err(error)) => {
             return Outcome::retry(format!("cannot wait for {name}: {error}"));
         }
         Err(_) => {
@@ -76,6 +99,13 @@ pub(crate) async fn run(program: &Program, message: &Message) -> Outcome {
     if status.success() {
         let reply = status.to_string();
         return Outcome::Delivered { reply };
+    }
+    // The runtime may not know yet that there is more. The stream does not block.
+    let mut more = [0; 4096];
+    while let Some(open) = stderr.as_ref().filter(|_| printed.len() < PRINTED_BYTES)
+        && let Ok(count @ 1..) = rustix::io::read(open, &mut more)
+    {
+        printed.extend_from_slice(&more[..count]);
     }
     let printed = line(&String::from_utf8_lossy(&printed));
     let shown: String = printed.trim().chars().take(SHOWN_CHARS).collect();

@@ -5,6 +5,7 @@
 //! mentions. Outcomes name no secret and show no body of an answer.
 
 mod chat;
+mod check;
 mod command;
 mod compose;
 mod item;
@@ -28,6 +29,7 @@ use model::channel::Target;
 use outbound::Answer;
 use uuid::Uuid;
 
+pub use check::check;
 pub use sender::{Program, Settings, send_all, send_test};
 
 /// What somebody is told.
@@ -96,11 +98,9 @@ pub async fn send(
     let request = match target {
         Target::Email(email) => return mail::send(outbound, email, secret, message, now).await,
         Target::Command { command } => {
-            return match settings.commands.get(command) {
-                Some(program) => command::run(program, message).await,
-                None => Outcome::refused(format!(
-                    "the daemon's configuration has no `{command}` in `notify_commands`"
-                )),
+            return match command::find(settings, command) {
+                Ok(program) => command::run(program, message).await,
+                Err(reason) => Outcome::refused(reason),
             };
         }
         Target::Webhook { url, ca } => needed()

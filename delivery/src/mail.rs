@@ -60,16 +60,18 @@ async fn converse(
     }
 }
 
+/// An address, perhaps with a name: `Ops <ops@example.org>`.
+pub(crate) fn mailbox(address: &str) -> Result<Mailbox, String> {
+    let is_plain = address.parse::<Mailbox>().ok().filter(|mailbox| {
+        let address: &str = mailbox.email.as_ref();
+        address
+            .chars()
+            .all(|c| c.is_ascii_graphic() && !"<>".contains(c))
+    });
+    is_plain.ok_or_else(|| format!("`{}` is not a mail address in ASCII", line(address)))
+}
+
 fn render(email: &Email, message: &Message, now: DateTime<Utc>) -> Result<lettre::Message, String> {
-    let mailbox = |address: &str| {
-        let is_plain = address.parse::<Mailbox>().ok().filter(|mailbox| {
-            let address: &str = mailbox.email.as_ref();
-            address
-                .chars()
-                .all(|c| c.is_ascii_graphic() && !"<>".contains(c))
-        });
-        is_plain.ok_or_else(|| format!("`{}` is not a mail address in ASCII", line(address)))
-    };
     let from = mailbox(&email.from)?;
     let domain = from.email.domain().to_owned();
     let id = |id: Uuid| format!("<{id}@{domain}>");

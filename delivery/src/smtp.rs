@@ -14,6 +14,9 @@ use crate::text::line;
 /// The characters of a reply that are shown.
 const SHOWN_CHARS: usize = 300;
 
+/// The characters about refused recipients that are shown.
+const REFUSED_CHARS: usize = 2_000;
+
 /// A conversation. The stream bounds what the server can send.
 pub(crate) struct Session<S>(BufReader<S>);
 
@@ -73,7 +76,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(self.0.into_inner())
     }
 
-    /// Signs in with user name and password, if given, and hands over the mail. Returns the reply by which the server accepts it.
+    /// Signs in with user name and password, if given, and hands over the mail to all recipients that the server accepts. Returns
+    /// its reply, and which recipients it refuses.
     pub(crate) async fn deliver(
         mut self,
         account: Option<(&str, &SecretValue)>,
@@ -87,9 +91,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let envelope = mail.envelope();
         let sender = envelope.from().map_or("", AsRef::as_ref);
         self.command(&format!("MAIL FROM:<{sender}>")).await?;
-        for address in envelope.to() {
-            self.command(&format!("RCPT TO:<{address}>")).await?;
-        }
+        let refused = self.name_recipients(mail).await?;
         self.command("DATA").await?;
         let text = String::from_utf8_lossy(&mail.formatted()).into_owned();
         let lines = text.lines().map(|line| match line.starts_with('.') {
@@ -100,7 +102,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             .command(&format!("{}.", lines.collect::<String>()))
             .await?;
         let _unanswered = self.write("QUIT").await;
-        Ok(accepted.text())
+        Ok(match refused.is_empty() {
+            true => accepted.text(),
+            false => format!("{}; refused: {refused}", accepted.text()),
+        })
+    }
+
+    /// Returns the recipients that the server refuses. If it refuses all, and one of them only for now, the mail is tried again.
+    async fn name_recipients(&mut self, mail: &Message) -> Result<String, Outcome> {
+        let (mut refused, mut is_final) = (Vec::new(), true);
+        let recipients = mail.envelope().to();
+        for address in recipients {
+            self.write(&format!("RCPT TO:<{address}>")).await?;
+            let reply = self.any_reply().await?;
+            if let Err(outcome) = reply.check("") {
+                is_final &= matches!(outcome, Outcome::Refused { .. });
+                refused.push(format!("{address} ({})", reply.text()));
+            }
+        }
+        let text: String = refused.join(", ").chars().take(REFUSED_CHARS).collect();
+        match (refused.len() == recipients.len(), is_final) {
+            (false, _) => Ok(text),
+            (true, true) => Err(Outcome::refused(text)),
+            (true, false) => Err(Outcome::retry(text)),
+        }
     }
 
     async fn hello(&mut self, mail: &Message) -> Result<Reply, Outcome> {

@@ -87,6 +87,7 @@ const GUARDED: &[(&str, &str)] = &[
     ("240.0.0.0/4", RESERVED),
     // Tunnels and translations of IPv4, and what is not assigned to anybody.
     ("::/96", RESERVED),
+    ("::ffff:0:0:0/96", RESERVED),
     ("64:ff9b:1::/48", RESERVED),
     ("100::/64", RESERVED),
     ("2001::/23", RESERVED),
@@ -155,6 +156,7 @@ mod tests {
             "64:ff9b::7f00:1",
             "64:ff9b::a9fe:a9fe",
             "64:ff9b:1::1",
+            "::ffff:0:7f00:1",
             "fc00::1",
             "fd00:ec2::254",
             "fe80::1",

@@ -23,6 +23,8 @@ pub enum Error {
     },
     #[error("the URL is unusable: {0}")]
     Url(&'static str),
+    #[error("{0:?} is no host name or address in ASCII")]
+    Host(String),
     #[error("the certificate authority is unusable: {0}")]
     Ca(String),
     #[error("cannot connect to {host}, port {port}: {reason}")]
@@ -42,7 +44,10 @@ pub enum Error {
 impl Error {
     /// True if another attempt cannot succeed before somebody changes a setting.
     pub const fn is_permanent(&self) -> bool {
-        matches!(self, Self::Forbidden { .. } | Self::Url(_) | Self::Ca(_))
+        matches!(
+            self,
+            Self::Forbidden { .. } | Self::Url(_) | Self::Host(_) | Self::Ca(_)
+        )
     }
 }
 

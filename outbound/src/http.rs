@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::error::cause;
-use crate::{Error, Outbound};
+use crate::{Error, Outbound, check_host};
 
 /// The longest pause that a server may ask for.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
@@ -99,7 +99,7 @@ impl Outbound {
 }
 
 /// # Errors
-/// It is no URL of `http` or `https`, or has a password.
+/// It is no URL of `http` or `https` that a request can be sent to, or has a password.
 pub fn check_url(url: &str) -> Result<(), Error> {
     parse(url).map(drop)
 }
@@ -113,13 +113,18 @@ fn parse(url: &str) -> Result<(Uri, bool), Error> {
         Some("http") => false,
         _ => return Err(Error::Url("it must begin with `https://` or `http://`")),
     };
-    match address.authority() {
-        Some(authority) if authority.as_str().contains('@') => {
-            Err(Error::Url("it must not have a user or a password"))
-        }
-        Some(authority) if !authority.host().is_empty() => Ok((address, is_https)),
-        _ => Err(Error::Url("it has no host")),
+    let Some(authority) = address.authority() else {
+        return Err(Error::Url("it has no host"));
+    };
+    if authority.as_str().contains('@') {
+        return Err(Error::Url("it must not have a user or a password"));
     }
+    check_host(authority.host())?;
+    let port = authority.as_str().strip_prefix(authority.host());
+    if port != Some("") && !authority.port_u16().is_some_and(|port| port > 0) {
+        return Err(Error::Url("its port must be from 1 to 65535"));
+    }
+    Ok((address, is_https))
 }
 
 /// The connection is dropped after the head of the response: nobody reads its body.
@@ -165,7 +170,9 @@ mod tests {
 
     #[test]
     fn a_url_has_a_scheme_and_a_host_and_no_password() {
-        assert!(parse("https://example.org/x?y").is_ok());
+        for right in ["https://example.org/x?y", "http://[::1]:25", "http://a_b:1"] {
+            assert!(parse(right).is_ok(), "{right}");
+        }
         for wrong in [
             "",
             "example.org",
@@ -173,6 +180,15 @@ mod tests {
             "ftp://example.org",
             "https://u:p@example.org",
             "https:///x",
+            "https://h:99999/",
+            "https://h:0/",
+            "https://h:/",
+            "http://h:p#x",
+            "http://a b/",
+            "http://a\tb/",
+            "http://a\u{202e}b/",
+            "http://[::1/",
+            "http://h[::1]/",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

@@ -9,7 +9,7 @@ mod error;
 mod http;
 mod stream;
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ impl Outbound {
     /// # Errors
     /// No address is found, allowed or reachable.
     pub async fn connect(&self, host: &str, port: u16) -> Result<Stream, Error> {
-        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let host = check_host(host)?;
         let unreachable = |reason: String| Error::Unreachable {
             host: host.to_owned(),
             port,
@@ -170,6 +170,20 @@ impl Outbound {
             Err(_) => Err(Error::TimedOut(limit).into()),
         }
     }
+}
+
+/// Returns the host without the brackets of an IPv6 address.
+///
+/// # Errors
+/// It is neither a host name in ASCII nor an address.
+pub fn check_host(host: &str) -> Result<&str, Error> {
+    let in_brackets = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let bare = in_brackets.unwrap_or(host);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = in_brackets.is_none() && !host.is_empty() && host.chars().all(is_part);
+    (is_name || bare.parse::<Ipv6Addr>().is_ok())
+        .then_some(bare)
+        .ok_or_else(|| Error::Host(host.to_owned()))
 }
 
 type ConfigBuilder = rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>;

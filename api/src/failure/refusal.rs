@@ -49,9 +49,22 @@ impl From<Refusal> for Failure {
                 .hint("make folders in it, by date or by the first letters of a name for example"),
             Refusal::QuotaExceeded { .. } => Self::new(ErrorCode::QuotaExceeded, text)
                 .hint("remove blobs that are not needed with `everscan blob rm`; the operator sets `blob_quota`"),
-            Refusal::PreconditionFailed { present, .. } => {
+            Refusal::PreconditionFailed {
+                what,
+                present,
+                must_be_new,
+                ..
+            } => {
                 let failure = Self::new(ErrorCode::PreconditionFailed, text);
                 match present {
+                    Some(version) if must_be_new => failure
+                        .hint(match what {
+                            "channel" => {
+                                "choose another name, or change that channel with `everscan notify channel add … --replace`".to_owned()
+                            }
+                            _ => format!("choose another name, or edit version {version}"),
+                        })
+                        .header(ETAG, etag(version)),
                     Some(version) => failure
                         .hint(format!(
                             "somebody changed it: read version {version}, then repeat the edit with that version"

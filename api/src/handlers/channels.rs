@@ -95,12 +95,15 @@ pub(crate) async fn put(
         let problem = "only a channel of the instance is offered to projects";
         return Err(Failure::invalid("offered_to", problem));
     }
+    let target = convert::channels::target(asked.target);
+    let secret = asked.secret.map(SecretValue::new);
+    user.check_target(&target, secret.as_ref())?;
     let set = owner.map(|project| SetChannel {
         project: *project,
         name,
         offered,
-        target: convert::channels::target(asked.target),
-        secret: asked.secret.map(SecretValue::new),
+        target,
+        secret,
         key: user.sealing_key(),
         actor: user.actor(),
         expects,

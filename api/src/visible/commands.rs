@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use delivery::{Outcome, send_test};
-use model::channel::Channel;
+use model::channel::{Channel, Target};
 use model::decide::{
     Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteChannel,
     DeleteRule, DeleteSecret, DeleteVar, NewRegistration, Once, Precondition, Resume,
@@ -125,6 +125,16 @@ impl Visible {
     pub(crate) fn sealing_key(&self) -> Option<SealingKey> {
         let keys = self.handle.settings().sealing_keys();
         keys.map(|keys| keys.current().clone())
+    }
+
+    /// Refuses a target to which no message can be sent.
+    pub(crate) fn check_target(
+        &self,
+        target: &Target,
+        secret: Option<&SecretValue>,
+    ) -> Result<(), Failure> {
+        delivery::check(&self.delivery, target, secret)
+            .map_err(|(field, problem)| Failure::invalid(field, problem))
     }
 
     /// Sends a test message.

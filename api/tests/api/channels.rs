@@ -127,7 +127,7 @@ async fn a_secret_never_comes_back() {
         (
             "discord",
             json!({ "kind": "discord" }),
-            format!("no address {SECRET}"),
+            format!("https://127.0.0.1/{SECRET}"),
         ),
         (
             "ntfy",
@@ -151,6 +151,7 @@ async fn a_secret_never_comes_back() {
         json!({ "target": { "kind": SECRET }, "secret": SECRET }),
         json!({ "target": { "kind": "command", "command": "page" }, "secret": SECRET }),
         json!({ "target": { "kind": "slack" }, "secret": format!("{SECRET}\n{SECRET}") }),
+        json!({ "target": { "kind": "discord" }, "secret": format!("no address {SECRET}") }),
     ];
     for body in refused {
         let refused = service.admin(put("new", &body)).await;
@@ -237,9 +238,10 @@ async fn an_edit_meets_its_condition() {
     let made = set("if-none-match", "*").await;
     made.expect(200);
     assert_eq!(made.header("etag"), Some("\"1\""));
-    set("if-none-match", "*")
-        .await
-        .problem(412, "precondition_failed");
+    let exists = set("if-none-match", "*").await;
+    let exists = exists.problem(412, "precondition_failed");
+    assert_eq!(exists["detail"], "channel `a` exists already");
+    assert!(text(&exists["hint"]).contains("--replace"), "{exists}");
     set("if-match", "\"1\"").await.expect(200);
     set("if-match", "\"1\"")
         .await
@@ -336,6 +338,11 @@ async fn bad_addresses_are_refused() {
         (webhook("https://host.example/\nx")["target"].take(), "url"),
         (webhook("https:///x")["target"].take(), "url"),
         (webhook("ftp://host.example/")["target"].take(), "url"),
+        (webhook("https://h:99999/")["target"].take(), "url"),
+        (
+            json!({ "kind": "command", "command": "unknown" }),
+            "command",
+        ),
         (ntfy("https://", "topic"), "server"),
         (ntfy("https://ntfy.example", "a/b"), "topic"),
         (mail("nobody", &["b@example.org"]), "from"),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use api::Front;
 use chrono::{TimeDelta, TimeZone, Utc};
+use delivery::{Program, Settings};
 use http::Method;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
@@ -105,6 +106,23 @@ impl Entropy for Seeded {
     }
 }
 
+/// The daemon has the program `page` for channels.
+fn front() -> Front {
+    let page = Program {
+        program: "/bin/false".into(),
+        args: Vec::new(),
+        timeout: Duration::from_secs(60),
+    };
+    let delivery = Settings {
+        commands: [("page".to_owned(), page)].into(),
+        ..Settings::default()
+    };
+    Front {
+        delivery: Arc::new(delivery),
+        ..Front::default()
+    }
+}
+
 /// A running service.
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
@@ -145,7 +163,7 @@ impl Service {
 
     /// A service with these sources. Each has the same files.
     pub(crate) async fn follow(names: &[&str]) -> Self {
-        Self::open(names, true, Front::default()).await
+        Self::open(names, true, front()).await
     }
 
     /// A service with these settings.
@@ -155,7 +173,7 @@ impl Service {
 
     /// A service without a key for secrets.
     pub(crate) async fn without_key() -> Self {
-        Self::open(&["main"], false, Front::default()).await
+        Self::open(&["main"], false, front()).await
     }
 
     async fn open(names: &[&str], keyed: bool, front: Front) -> Self {

@@ -89,6 +89,29 @@ async fn a_program_that_never_ends_is_killed_with_its_children() {
 }
 
 #[tokio::test]
+async fn the_exit_status_counts_although_a_child_keeps_the_streams_open() {
+    for (status, expected) in [
+        (0, delivered("exit status: 0")),
+        (
+            3,
+            Outcome::Retry {
+                reason: "/bin/sh failed (exit status: 3): late".to_owned(),
+                after: None,
+            },
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        // The child has left the process group when the program ends, and ends when the gate opens.
+        let script = format!(
+            "cd {}; mkfifo ready gate; setsid sh -c 'echo > ready; read _ < gate' & read _ < ready; echo late >&2; exit {status}",
+            folder.path().display()
+        );
+        assert_eq!(shell(&script, PATIENCE).await, expected);
+        std::fs::write(folder.path().join("gate"), "go\n").unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_prints_for_ever_ends_at_the_bound() {
     let outcome = shell("exec yes >&2", PATIENCE).await;
     let reason = to_repeat(outcome);

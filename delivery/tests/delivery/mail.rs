@@ -128,16 +128,37 @@ async fn the_replies_of_a_server_decide_whether_the_mail_is_sent_again() {
     };
     server.email.to = vec!["busy@example.org".to_owned()];
     let reason = to_repeat(server.send(&message()).await);
-    assert_eq!(reason, "451 4.3.0 try again later");
+    assert_eq!(reason, "busy@example.org (451 4.3.0 try again later)");
     server.email.to = vec!["gone@example.org".to_owned()];
     let reason = refused(server.send(&message()).await);
-    assert_eq!(reason, "550 5.1.1 no such user");
+    assert_eq!(reason, "gone@example.org (550 5.1.1 no such user)");
     server.password = Some("wrong-hush");
     let reason = refused(server.send(&message()).await);
     assert_eq!(reason, "535: the server refuses user name or password");
     server.password = Some("busy");
     let reason = to_repeat(server.send(&message()).await);
     assert_eq!(reason, "454: the server refuses user name or password");
+}
+
+#[tokio::test]
+async fn a_refused_recipient_does_not_keep_the_mail_from_the_others() {
+    let Some(mut server) = Server::start(Security::StartTls).await else {
+        return;
+    };
+    let to = |names: &[&str]| names.iter().map(|it| format!("{it}@example.org")).collect();
+    server.email.to = to(&["gone", "ops", "busy"]);
+    let refused_ones =
+        "gone@example.org (550 5.1.1 no such user), busy@example.org (451 4.3.0 try again later)";
+    let reply = format!("250 2.0.0 Ok: queued as 42; refused: {refused_ones}");
+    assert_eq!(server.send(&message()).await, delivered(&reply));
+    assert_eq!(
+        server.mail().await.rest["recipients"],
+        json!(["ops@example.org"])
+    );
+    server.email.to = to(&["gone", "busy"]);
+    assert_eq!(to_repeat(server.send(&message()).await), refused_ones);
+    server.email.to = to(&["gone"]);
+    refused(server.send(&message()).await);
 }
 
 #[tokio::test]

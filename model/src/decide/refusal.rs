@@ -193,6 +193,7 @@ pub enum Refusal {
     },
     /// The edit expects a different version of the var or secret.
     #[error("{what} `{name}` {}", match present {
+        Some(_) if *must_be_new => "exists already".to_owned(),
         Some(version) => format!("has version {version}, but the request expects another one"),
         None => "does not exist, but the request expects it".to_owned(),
     })]
@@ -202,6 +203,7 @@ pub enum Refusal {
         name: String,
         /// The present version; none if it does not exist.
         present: Option<u64>,
+        must_be_new: bool,
     },
 }
 

@@ -44,6 +44,7 @@ impl Precondition {
             what,
             name: name.to_owned(),
             present,
+            must_be_new: *self == Self::Absent,
         })
     }
 }

@@ -139,6 +139,7 @@ fn an_edit_for_another_version_is_refused() {
             what,
             name: "URL".to_owned(),
             present,
+            must_be_new: false,
         })
     };
     let version = |number| Precondition::OneOf([number].into());
@@ -153,7 +154,8 @@ fn an_edit_for_another_version_is_refused() {
     }
     test.run(set("a", Precondition::Absent)).unwrap();
     let again = test.run(set("a", Precondition::Absent)).map(drop);
-    assert_eq!(again, refused("var", Some(1)), "even with the same value");
+    let text = again.unwrap_err().to_string();
+    assert_eq!(text, "var `URL` exists already", "even with the same value");
     test.run(set("b", version(1))).unwrap();
     let late = test.run(set("c", version(1))).map(drop);
     assert_eq!(late, refused("var", Some(2)));

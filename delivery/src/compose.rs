@@ -370,6 +370,7 @@ mod tests {
                 by: Actor::Daemon,
             },
             sent: Vec::new(),
+            delivered: None,
             sending: Some(Sending {
                 message: MessageId::from_uuid(Uuid::from_u128(2)),
                 at: now,

@@ -30,9 +30,12 @@ pub struct Channel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Sealed>,
     pub edit: Edit,
-    /// When its latest messages were sent, oldest first.
+    /// When its latest messages were attempted, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sent: Vec<Timestamp>,
+    /// When its latest message arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<Timestamp>,
     /// The message that is being sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sending: Option<Sending>,

@@ -43,7 +43,9 @@ pub use crate::read_set::{Evaluated, PreparedExpression};
 pub use artifact::{StoreArtifact, declared_artifact};
 pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
 pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
-pub use channels::{DeleteChannel, NoteRestored, ResealChannel, SendAgain, SetAnswer, SetChannel};
+pub use channels::{
+    DeleteChannel, FailedMessage, NoteRestored, ResealChannel, SendAgain, SetAnswer, SetChannel,
+};
 pub use claim::{Claim, ClaimOutcome, Claimed, EvaluatedClaim, PreparedClaim};
 pub use clock::{FollowClock, ForgetClocks, NoteClocks, StoreExpiry};
 pub use complete::{Complete, Failure};

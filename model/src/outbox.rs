@@ -104,6 +104,29 @@ pub enum Held {
     Repeat,
 }
 
+/// What is not sent to a channel yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub events: u64,
+    /// When the first of them are sent, if it is known.
+    pub until: Option<Timestamp>,
+    pub why: Wait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Their message is being sent.
+    Sending,
+    /// Their message could not be sent, and is tried again.
+    Retry,
+    Group,
+    QuietHours,
+    /// The channel has sent as many messages as its pace allows.
+    Pace,
+    /// The receiver said that it is gone for ever.
+    Gone,
+}
+
 impl Delivery {
     /// True if the message that the channel is sending contains it.
     pub fn is_in(&self, channel: &Channel) -> bool {

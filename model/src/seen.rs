@@ -14,6 +14,7 @@ use crate::channel::Channel;
 use crate::condition::Condition;
 use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
+use crate::outbox::Waiting;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
@@ -93,6 +94,11 @@ impl<'w> Seen<'w> {
     ) -> Option<&'w Arc<Channel>> {
         let channel = self.world.channel_of(project, name)?;
         self.sees_channel_of(project).then_some(channel)
+    }
+
+    /// What is not sent to a channel yet.
+    pub fn waiting(self, channel: &Channel, now: Timestamp) -> Option<Waiting> {
+        self.world.waiting(channel, now)
     }
 
     /// Whether the caller sees channels of this owner, and what was sent to them.

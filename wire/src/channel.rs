@@ -23,18 +23,57 @@ pub struct Channel {
     pub version: u64,
     pub changed_at: DateTime<Utc>,
     pub changed_by: String,
-    /// When its latest message was sent.
+    /// When its latest message arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_at: Option<DateTime<Utc>>,
-    /// When the message that could not be sent is tried again.
+    /// What is not sent yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_at: Option<DateTime<Utc>>,
+    pub waiting: Option<Waiting>,
     /// Why its latest messages did not arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<ChannelFailure>,
     /// The new key of a webhook, if the daemon made it. It is shown only now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_key: Option<String>,
+}
+
+/// Events that wait until they are sent to a channel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waiting {
+    pub events: u64,
+    /// When the first of them are sent, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<DateTime<Utc>>,
+    pub reason: WaitReason,
+}
+
+names! {
+    pub enum WaitReason {
+        /// Their message is being sent.
+        Sending = "sending",
+        /// Their message could not be sent, and is tried again.
+        Retry = "retry",
+        /// What follows a message is sent as one message.
+        Group = "group",
+        QuietHours = "quiet_hours",
+        /// The channel has sent as many messages as it may for now.
+        Pace = "pace",
+        /// The receiver is gone for ever.
+        Gone = "gone",
+    }
+}
+
+impl WaitReason {
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Sending => "they are being sent",
+            Self::Retry => "the last attempt failed",
+            Self::Group => "they are put into one message",
+            Self::QuietHours => "quiet hours",
+            Self::Pace => "the channel sends no faster",
+            Self::Gone => "the receiver is gone",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -163,7 +202,7 @@ pub struct Delivery {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RetryChannel {
-    /// A failed message. Absent: the message that waits for its next attempt.
+    /// A failed message. Absent: what waits for the channel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Uuid>,
 }

@@ -1,12 +1,12 @@
 //! Converts channels.
 
-use model::channel::{Channel, Email, Offered, Security, SendingStep, Target};
-use model::{ProjectId, Seen};
-use wire::{ChannelTarget, MailSecurity};
+use model::channel::{Channel, Email, Offered, Security, Target};
+use model::outbox::Wait;
+use model::{ProjectId, Seen, Timestamp};
+use wire::{ChannelTarget, MailSecurity, WaitReason};
 
-pub(crate) fn channel(seen: Seen<'_>, channel: &Channel) -> wire::Channel {
+pub(crate) fn channel(seen: Seen<'_>, channel: &Channel, now: Timestamp) -> wire::Channel {
     let name = |project: ProjectId| Some(seen.source_of(project)?.name.to_string());
-    let sending = channel.sending.as_ref();
     wire::Channel {
         name: channel.name.to_string(),
         project: channel.project.and_then(name),
@@ -20,10 +20,18 @@ pub(crate) fn channel(seen: Seen<'_>, channel: &Channel) -> wire::Channel {
         version: channel.edit.version,
         changed_at: channel.edit.at,
         changed_by: channel.edit.by.to_string(),
-        sent_at: channel.sent.last().copied(),
-        retry_at: sending.and_then(|sending| match sending.step {
-            SendingStep::RetryAt { at } => Some(at),
-            SendingStep::Now | SendingStep::Over { .. } => None,
+        sent_at: channel.delivered,
+        waiting: seen.waiting(channel, now).map(|it| wire::Waiting {
+            events: it.events,
+            until: it.until,
+            reason: match it.why {
+                Wait::Sending => WaitReason::Sending,
+                Wait::Retry => WaitReason::Retry,
+                Wait::Group => WaitReason::Group,
+                Wait::QuietHours => WaitReason::QuietHours,
+                Wait::Pace => WaitReason::Pace,
+                Wait::Gone => WaitReason::Gone,
+            },
         }),
         failing: channel
             .failing

@@ -23,8 +23,9 @@ impl From<Refusal> for Failure {
             Refusal::NoSuchRunner
             | Refusal::NoSuchSession
             | Refusal::NoSuchVar { .. }
-            | Refusal::NoSuchChannel { .. }
             | Refusal::NoSuchSecret { .. } => Self::new(ErrorCode::NotFound, text),
+            Refusal::NoSuchChannel { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan notify channel list` shows the channels"),
             Refusal::NoSuchRule { is_in_file: true, .. } => Self::new(ErrorCode::NotFound, text)
                 .hint("remove it from `everscan.yaml` in the repository"),
             Refusal::NoSuchRule { .. } => Self::new(ErrorCode::NotFound, text)

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use delivery::Outcome;
-use model::channel::{Channel, Offered, SendingStep};
-use model::decide::{DeleteChannel, Precondition, SendAgain, SetAnswer, SetChannel};
+use model::channel::{Channel, Offered};
+use model::decide::{DeleteChannel, FailedMessage, Precondition, SendAgain, SetAnswer, SetChannel};
 use model::outbox::{DeliveryRecord, SendResult, Suppressed};
 use model::{Job, JobId, ProjectId, Scope, SecretValue, Seen};
 use uuid::Uuid;
@@ -42,13 +42,15 @@ pub(crate) fn list(
         let channels = seen.channels();
         let channels = channels.filter(|it| project.is_none() || it.project == project);
         let key = |channel: &&Arc<Channel>| convert::channels::key(seen, channel);
-        Ok(window.cut(channels, key, |it| convert::channels::channel(seen, it)))
+        Ok(window.cut(channels, key, |it| {
+            convert::channels::channel(seen, it, user.now())
+        }))
     })
 }
 
 pub(super) fn show(user: &Visible, request: &Request) -> Result<Response, Failure> {
     let channel = find(user, request)?;
-    let shown = user.read(|seen| convert::channels::channel(seen, &channel));
+    let shown = user.read(|seen| convert::channels::channel(seen, &channel, user.now()));
     Ok(reply::versioned(&shown, channel.edit.version))
 }
 
@@ -66,7 +68,7 @@ pub(super) async fn set(user: &Visible, mut request: Request) -> Result<Response
 
 /// A channel with its new key.
 pub(crate) fn shown_once(user: &Visible, set: &SetAnswer) -> wire::Channel {
-    let mut shown = user.read(|seen| convert::channels::channel(seen, &set.channel));
+    let mut shown = user.read(|seen| convert::channels::channel(seen, &set.channel, user.now()));
     shown.new_key = set.new_key.as_ref().map(|key| key.reveal().to_owned());
     shown
 }
@@ -160,32 +162,21 @@ pub(super) async fn retry(user: &Visible, mut request: Request) -> Result<Respon
     Ok(reply::empty())
 }
 
-/// Sends a failed message again, or the message that waits for its next attempt.
+/// Sends a failed message again, or what waits.
 pub(crate) async fn again(
     user: &Visible,
     owner: &Shown<Option<ProjectId>>,
     name: NotifyName,
     message: Option<Uuid>,
 ) -> Result<(), Failure> {
-    let events = match message {
-        Some(message) => user.events_of_message(**owner, message).await?,
-        None => Vec::new(),
+    let failed = match message {
+        Some(message) => Some(user.failed_message(**owner, &name, message).await?),
+        None => None,
     };
-    if events.is_empty() {
-        let waits = user.read(|seen| {
-            let channel = seen.channel_of(**owner, &name)?;
-            let sending = channel.sending.as_ref()?;
-            Some(matches!(sending.step, SendingStep::RetryAt { .. }))
-        });
-        if waits != Some(true) {
-            let hint = "`everscan notify log` shows the messages; name a failed one with --message";
-            return Err(Failure::not_found("message to send again", name.as_str()).hint(hint));
-        }
-    }
     let again = owner.map(|project| SendAgain {
         project: *project,
         name,
-        events,
+        failed,
     });
     user.submit(again).await
 }
@@ -277,24 +268,44 @@ fn shown(seen: Seen<'_>, record: DeliveryRecord) -> wire::Delivery {
 }
 
 impl Visible {
-    /// The events of a failed message of an owner's channel, from its newest line in the log.
-    async fn events_of_message(
+    /// A failed message of this channel, from its newest line in the log.
+    async fn failed_message(
         &self,
         owner: Option<ProjectId>,
+        name: &NotifyName,
         message: Uuid,
-    ) -> Result<Vec<model::event::Event>, Failure> {
+    ) -> Result<FailedMessage, Failure> {
+        let channel = self.read(|seen| seen.channel_of(owner, name).map(|it| it.id));
+        let channel = channel.ok_or_else(|| no_such_channel(name.as_str()))?;
         let is_it =
-            |record: &DeliveryRecord| record.message.uuid() == message && record.project == owner;
+            |record: &DeliveryRecord| record.message.uuid() == message && record.channel == channel;
         let page = self.deliveries((None, None), is_it, None, 1).await?;
-        let unknown = || Failure::not_found("message", &message.to_string());
+        let unknown = || {
+            let hint = format!("`everscan notify log --channel {name}` shows its messages");
+            Failure::not_found("message of this channel", &message.to_string()).hint(hint)
+        };
         let record = page.records.into_iter().next().ok_or_else(unknown)?;
-        if !matches!(record.result, SendResult::Failed { .. }) {
-            let problem = "has not failed; only a failed message is sent again";
+        let problem = match &record.result {
+            SendResult::Failed { .. } => None,
+            SendResult::Delivered { .. } => Some("has arrived"),
+            SendResult::Retry { .. } => Some("is tried again by itself"),
+            SendResult::Suppressed { .. } => Some("had nothing to say"),
+        };
+        if let Some(problem) = problem {
+            let problem = format!("{problem}; only a failed message is sent again");
             return Err(Failure::invalid("message", problem));
         }
         let span = (record.at - EVENT_AGE, record.at);
-        self.events_named(span, &record.events).await
+        let events = self.events_named(span, &record.events).await?;
+        if events.is_empty() {
+            return Err(Failure::invalid("message", "its events are no longer kept"));
+        }
+        Ok(FailedMessage { record, events })
     }
+}
+
+fn no_such_channel(name: &str) -> Failure {
+    Failure::not_found("channel", name).hint("`everscan notify channel list` shows the channels")
 }
 
 fn named(seen: Seen<'_>, project: Option<&str>) -> Result<Option<ProjectId>, Failure> {
@@ -326,10 +337,7 @@ pub(crate) fn name(text: &str) -> Result<NotifyName, Failure> {
 
 fn find(user: &Visible, request: &Request) -> Result<Arc<Channel>, Failure> {
     let text = request.parameter(0);
-    let unknown = || {
-        Failure::not_found("channel", text)
-            .hint("`everscan notify channel list` shows the channels")
-    };
+    let unknown = || no_such_channel(text);
     let name = NotifyName::new(text).map_err(|_| unknown())?;
     user.read(|seen| {
         let project = named(seen, request.query.get("project"))?;

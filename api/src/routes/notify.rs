@@ -26,7 +26,7 @@ routes! {
     User TestChannel POST "/v0/channels/{channel}/test", NotifyWrite; [PROJECT], SMALL_BODY,
         answers::<wire::SendResult>("Send a test message and wait for its result");
     User RetryChannel POST "/v0/channels/{channel}/retry", NotifyWrite; [PROJECT], SMALL_BODY,
-        takes_only::<wire::RetryChannel>("Send a failed message again, or the waiting one now");
+        takes_only::<wire::RetryChannel>("Send a failed message again, or what waits now");
     User ListDeliveries GET "/v0/deliveries", NotifyRead; [PROJECT, CHANNEL, JOB, LIMIT, CURSOR], 0,
         lists::<wire::Delivery>("List the attempts to send messages, newest first");
 

@@ -411,7 +411,13 @@ async fn messages_are_sent_again_on_request_and_the_log_has_each_attempt() {
         let call = Call::post("/v0/channels/hook/retry?project=main").json(body);
         service.admin(call).await
     };
-    retry(&json!({})).await.problem(404, "not_found");
+    let (field, message) = error(&retry(&json!({})).await);
+    assert_eq!(field, "channel");
+    assert!(message.contains("nothing that waits"), "{message}");
+    let nosuch = Call::post("/v0/channels/nosuch/retry?project=main");
+    let nosuch = service.admin(nosuch).await;
+    let nosuch = nosuch.problem(404, "not_found");
+    assert!(text(&nosuch["detail"]).contains("nosuch"), "{nosuch}");
 
     let (_, worker) = service.claimed("one").await;
     let end = json!({
@@ -430,16 +436,34 @@ async fn messages_are_sent_again_on_request_and_the_log_has_each_attempt() {
         (&json!("failed"), &json!(1), &json!([worker.id]))
     );
 
-    // A failed message is sent again as another one, which waits after an error of the receiver.
+    // A failed message is sent again by its channel alone, with its id, and waits after an error of the receiver.
     let unknown = json!({ "message": "11111111-1111-4111-8111-111111111111" });
     retry(&unknown).await.problem(404, "not_found");
     let message = json!({ "message": failed["message"] });
+    service
+        .admin(put("else?project=main", &hook))
+        .await
+        .expect(200);
+    let stranger = Call::post("/v0/channels/else/retry?project=main").json(&message);
+    service.admin(stranger).await.problem(404, "not_found");
     assert_eq!(retry(&message).await.status, 204);
     let waiting = attempts(&service, "", 2).await.remove(0);
     assert_eq!(waiting["result"], "retry");
     assert!(waiting["retry_at"].is_string(), "{waiting}");
-    let not_failed = json!({ "message": waiting["message"] });
-    assert_eq!(error(&retry(&not_failed).await).0, "message");
+    assert_eq!(
+        (&waiting["message"], &waiting["repeated"]),
+        (&failed["message"], &json!(true))
+    );
+    let channel = service
+        .get("/v0/channels/hook?project=main")
+        .await
+        .expect(200);
+    let shown = json!({ "events": 1, "until": waiting["retry_at"], "reason": "retry" });
+    assert_eq!(
+        (&channel["waiting"], channel.get("sent_at")),
+        (&shown, None)
+    );
+    assert_eq!(error(&retry(&message).await).0, "message");
     assert_eq!(retry(&json!({})).await.status, 204);
     let delivered = attempts(&service, "", 3).await.remove(0);
     assert_eq!(
@@ -448,11 +472,22 @@ async fn messages_are_sent_again_on_request_and_the_log_has_each_attempt() {
             &delivered["attempt"],
             &delivered["message"]
         ),
-        (&json!("delivered"), &json!(2), &waiting["message"])
+        (&json!("delivered"), &json!(3), &waiting["message"])
     );
     for _ in 0..3 {
         assert!(requests.recv().await.unwrap().contains("POST /x"));
     }
+
+    let (_, problem) = error(&retry(&message).await);
+    assert!(problem.starts_with("has arrived"), "{problem}");
+    let channel = service
+        .get("/v0/channels/hook?project=main")
+        .await
+        .expect(200);
+    assert_eq!(
+        (channel.get("waiting"), channel["sent_at"].is_string()),
+        (None, true)
+    );
 
     // The log is read by project, channel and job, and in pages.
     for (query, count) in [

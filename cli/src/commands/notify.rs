@@ -23,7 +23,7 @@ pub(crate) enum Command {
     Rule(rule::Command),
     /// Show what was sent, the newest first
     Log(log::Log),
-    /// Send a failed message again, or the waiting one now
+    /// Send a failed message again, or what waits now
     Retry(log::Retry),
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wire::{
     Channel, ChannelFailure, ChannelTarget, Delivery, DeliveryResult, MailSecurity, Page,
-    SendResult,
+    SendResult, WaitReason, Waiting,
 };
 
 use crate::everscan::{command, finished, run_at};
@@ -23,7 +23,7 @@ fn channel(name: &str, target: ChannelTarget) -> Channel {
         changed_at: at(0),
         changed_by: "token ci".to_owned(),
         sent_at: None,
-        retry_at: None,
+        waiting: None,
         failing: None,
         new_key: None,
     }
@@ -50,7 +50,11 @@ fn mail() -> Channel {
     Channel {
         project: None,
         offered_to: vec!["main".to_owned()],
-        retry_at: Some(at(90)),
+        waiting: Some(Waiting {
+            events: 3,
+            until: Some(at(90)),
+            reason: WaitReason::Retry,
+        }),
         failing: Some(ChannelFailure {
             since: at(60),
             reason: "421 4.3.2 try again later".to_owned(),

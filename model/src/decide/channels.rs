@@ -95,6 +95,7 @@ impl Command for SetChannel {
             secret,
             edit: edited(&mut version, self.actor, moment),
             sent: before.map_or_else(Vec::new, |channel| channel.sent.clone()),
+            delivered: before.and_then(|channel| channel.delivered),
             sending: before.and_then(|channel| channel.sending.clone()),
             restored: before.and_then(|channel| channel.restored),
             failing: None,
@@ -290,12 +291,20 @@ fn unsent(world: &World, channel: &Channel, moment: &mut Moment<'_>) -> Option<D
     })
 }
 
-/// Send the message that waits for a retry now, or send these events of a failed message again.
+/// Send what waits for a channel now, or a failed message again.
 #[derive(Debug, Clone)]
 pub struct SendAgain {
     pub project: Option<ProjectId>,
     pub name: NotifyName,
-    /// Of a failed message.
+    pub failed: Option<FailedMessage>,
+}
+
+/// A message that has failed.
+#[derive(Debug, Clone)]
+pub struct FailedMessage {
+    /// Its newest line in the delivery log.
+    pub record: DeliveryRecord,
+    /// Those of its events that the line names.
     pub events: Vec<Event>,
 }
 
@@ -309,37 +318,76 @@ impl Command for SendAgain {
         if let Some(failing) = &mut channel.failing {
             failing.is_gone = false;
         }
-        if let Some(sending) = &mut channel.sending
-            && let SendingStep::RetryAt { at } = &mut sending.step
-        {
-            *at = moment.now;
-        }
-        let deliveries = vec![Delivery {
-            channel: channel.id,
-            rule: None,
-            is_rule_of_instance: false,
-            events: self.events.iter().map(|event| event.id).collect(),
-            due: Due::At {
-                at: moment.now,
-                held: None,
+        // The plan begins the next attempt, also during quiet hours.
+        let step = SendingStep::RetryAt { at: moment.now };
+        let planned = moment.order;
+        let mut again = None;
+        channel.sending = Some(match (self.failed, channel.sending) {
+            (Some(failed), Some(sending)) if sending.message == failed.record.message => {
+                let problem = "is on its way again already";
+                return Err(Refusal::invalid("message", problem));
+            }
+            (Some(_), Some(_)) => {
+                let problem = "must wait: the channel has another message on its way";
+                return Err(Refusal::invalid("message", problem));
+            }
+            (Some(FailedMessage { record, events }), None) => {
+                // No other delivery is due so early: the message stays the same.
+                let at = Timestamp::UNIX_EPOCH;
+                again = Some(Outgoing {
+                    id: OutgoingId::random(moment.entropy),
+                    order: planned,
+                    project: events.first().and_then(|event| event.project),
+                    left_out: record.event_count.saturating_sub(events.len() as u64),
+                    deliveries: Some(vec![Delivery {
+                        channel: channel.id,
+                        rule: None,
+                        is_rule_of_instance: false,
+                        events: events.iter().map(|event| event.id).collect(),
+                        due: Due::At { at, held: None },
+                        planned,
+                    }]),
+                    events,
+                });
+                Sending {
+                    message: record.message,
+                    at,
+                    planned,
+                    attempt: record.attempt,
+                    is_repeated: true,
+                    step,
+                }
+            }
+            (None, Some(sending)) => match sending.step {
+                SendingStep::RetryAt { .. } => Sending { step, ..sending },
+                SendingStep::Now | SendingStep::Over { .. } => {
+                    let problem = "is sending its message now";
+                    return Err(Refusal::invalid("channel", problem));
+                }
             },
-            planned: moment.order,
-        }];
-        let mut changes = vec![Change::Channel(Arc::new(channel))];
-        if let Some(first) = self.events.first() {
-            changes.push(Change::Outgoing(Arc::new(Outgoing {
-                id: OutgoingId::random(moment.entropy),
-                order: moment.order,
-                project: first.project,
-                events: self.events,
-                left_out: 0,
-                deliveries: Some(deliveries),
-            })));
-        }
-        Ok(Decision {
-            changes,
-            answer: (),
-        })
+            (None, None) => {
+                let Some(last) = world.held(channel.id).filter_map(|it| it.due.at()).max() else {
+                    let problem = "has nothing that waits; `everscan notify log` shows the messages that have failed";
+                    return Err(Refusal::invalid("channel", problem));
+                };
+                let mut waiting = world.due_for(channel.id, last);
+                let restored = channel.restored;
+                Sending {
+                    message: MessageId::random(moment.entropy),
+                    at: last.max(moment.now),
+                    planned,
+                    attempt: 0,
+                    is_repeated: restored.is_some_and(|it| waiting.any(|out| out.order <= it)),
+                    step,
+                }
+            }
+        });
+        let again = again.map(|it| Change::Outgoing(Arc::new(it)));
+        Ok(Decision::of(
+            again
+                .into_iter()
+                .chain([Change::Channel(Arc::new(channel))]),
+        ))
     }
 }
 

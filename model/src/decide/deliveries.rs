@@ -188,6 +188,7 @@ impl Command for EndAttempt {
         match &record.result {
             SendResult::Delivered { .. } => {
                 channel.failing = None;
+                channel.delivered = Some(moment.now);
                 sending.step = SendingStep::Over { delivered: true };
             }
             SendResult::Retry { reason, at } => {
@@ -205,7 +206,7 @@ impl Command for EndAttempt {
             }
         }
         if !matches!(record.result, SendResult::Suppressed { .. }) {
-            channel.note_sent(moment.now.max(sending.at));
+            channel.note_sent(moment.now);
         }
         channel.sending = Some(sending);
         Ok(Decision::of([

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use workflow::notify::{NotifyName, Rule};
 
 use super::World;
-use crate::channel::Channel;
+use crate::channel::{Channel, SendingStep};
 use crate::condition::Subject;
 use crate::limits::OUTBOX;
-use crate::outbox::{Delivery, Outgoing};
+use crate::outbox::{Delivery, Due, Held, Outgoing, Wait, Waiting};
 use crate::{ChannelId, ConditionId, Order, OutgoingId, ProjectId, Timestamp};
 
 #[derive(Debug, Clone, Default)]
@@ -207,6 +207,49 @@ impl World {
         let due = self.outbox.due.get(&channel).into_iter().flatten();
         due.take_while(move |(at, _)| *at <= now)
             .filter_map(|(_, id)| self.outgoing(*id))
+    }
+
+    /// The deliveries of a channel that are not over, without those that are sent again while a condition is open.
+    pub(crate) fn held(&self, channel: ChannelId) -> impl Iterator<Item = &Delivery> {
+        let known = self.channel(channel);
+        let over = known.filter(|it| {
+            let sending = it.sending.as_ref();
+            sending.is_some_and(|it| matches!(it.step, SendingStep::Over { .. }))
+        });
+        let ids = self.outbox.due.get(&channel).into_iter().flatten();
+        let ids: BTreeSet<OutgoingId> = ids.map(|(_, id)| *id).collect();
+        let records = ids.into_iter().filter_map(|id| self.outgoing(id));
+        let deliveries = records.flat_map(|it| it.deliveries.iter().flatten());
+        deliveries.filter(move |it| {
+            it.channel == channel
+                && !it.due.is_repeat()
+                && !over.is_some_and(|channel| it.is_in(channel))
+        })
+    }
+
+    /// What is not sent to the channel yet. None if nothing waits.
+    pub fn waiting(&self, channel: &Channel, now: Timestamp) -> Option<Waiting> {
+        let held = || self.held(channel.id);
+        let events = held().map(|it| it.events.len() as u64).sum();
+        let step = channel.sending.as_ref().map(|it| it.step);
+        let (why, until) = match step {
+            _ if channel.is_gone() => (Wait::Gone, None),
+            Some(SendingStep::Now) => (Wait::Sending, None),
+            Some(SendingStep::RetryAt { at }) => (Wait::Retry, Some(at)),
+            Some(SendingStep::Over { .. }) | None => {
+                let first = held().filter_map(|it| match it.due {
+                    Due::At { at, held } => Some((at, held)),
+                    Due::AfterOpening => None,
+                });
+                let (at, held) = first.min_by_key(|(at, _)| *at)?;
+                match held {
+                    Some(Held::Group) => (Wait::Group, Some(at)),
+                    Some(Held::QuietHours) => (Wait::QuietHours, Some(at)),
+                    Some(Held::Repeat) | None => (Wait::Pace, channel.free_at(now)),
+                }
+            }
+        };
+        (events > 0).then_some(Waiting { events, until, why })
     }
 
     /// When the first delivery of the channel is due, without those of some records.

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use wire::{
     Channel, ChannelTarget, Delivery, DeliveryResult, Page, PreviewedEvent, Project, Rule,
-    RuleOrigin, Scope, SendResult,
+    RuleOrigin, Scope, SendResult, WaitReason,
 };
 
 use super::notify_forms::{add_channel, add_rule};
@@ -161,7 +161,7 @@ fn channel_row(visit: &Visit, channel: &Channel) -> Markup {
                 @if may_change(visit, channel.project.as_ref()) {
                     div.actions {
                         (form::button(visit, &act("test"), "Test"))
-                        @if channel.retry_at.is_some() { (form::button(visit, &act("retry"), "Try now")) }
+                        @if channel.waiting.as_ref().is_some_and(|it| it.reason != WaitReason::Sending) { (form::button(visit, &act("retry"), "Send now")) }
                         (form::guarded(visit, &act("delete"), "Delete", "What waits for it is not sent."))
                     }
                 }
@@ -193,7 +193,13 @@ fn state(visit: &Visit, channel: &Channel) -> Markup {
             (None, Some(sent)) => { (condition("succeeded", "working")) ", sent " (ago(sent, visit.now)) },
             (None, None) => (condition("skipped", "nothing sent yet")),
         }
-        @if let Some(retry) = channel.retry_at { p.small.muted { "next attempt " (in_future(retry, visit.now)) } }
+        @if let Some(waiting) = &channel.waiting {
+            p.small.muted {
+                (count(waiting.events, "event waits", "events wait"))
+                @if let Some(until) = waiting.until { " until " (in_future(until, visit.now)) }
+                ": " (waiting.reason.words())
+            }
+        }
     }
 }
 

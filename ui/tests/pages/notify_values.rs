@@ -21,7 +21,7 @@ fn channel(texts: Texts, name: &str, target: ChannelTarget) -> Channel {
         changed_at: ago(90_000),
         changed_by: texts.text("ada"),
         sent_at: Some(ago(60)),
-        retry_at: None,
+        waiting: None,
         failing: None,
         new_key: None,
     }
@@ -63,7 +63,11 @@ fn channels(texts: Texts) -> Vec<Channel> {
             ..channel(texts, "ops", email)
         },
         Channel {
-            retry_at: Some(now() + TimeDelta::seconds(300)),
+            waiting: Some(Waiting {
+                events: 2,
+                until: Some(now() + TimeDelta::seconds(300)),
+                reason: WaitReason::Retry,
+            }),
             failing: failing(false),
             ..channel(texts, "hook", webhook)
         },

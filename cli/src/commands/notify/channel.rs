@@ -322,6 +322,13 @@ fn text(channel: &Channel) -> String {
             "failing since",
             failing.map(|it| format!("{}: {}", time(&it.since), it.reason)),
         )
-        .add_some("next attempt", channel.retry_at.as_ref().map(time))
+        .add_some(
+            "waiting",
+            channel.waiting.as_ref().map(|it| {
+                let until = it.until.as_ref().map(|at| format!(" until {}", time(at)));
+                let until = until.unwrap_or_default();
+                format!("{} events{until}: {}", it.events, it.reason.words())
+            }),
+        )
         .text()
 }

@@ -84,7 +84,7 @@ fn table(page: &Page<Delivery>) -> String {
 pub(crate) struct Retry {
     /// Name of the channel
     channel: String,
-    /// A failed message, by the id in the log. Without it, the message that waits for its next attempt
+    /// A failed message, by the id in the log. Without it, what waits is sent
     #[arg(long, env = "SERVICE_MESSAGE", value_name = "ID")]
     message: Option<Uuid>,
     #[command(flatten)]
@@ -101,7 +101,7 @@ impl Retry {
         client
             .retry_channel(project.as_deref(), &self.channel, &request)
             .await?;
-        session.report("the message is sent now; `everscan notify log` shows its result");
+        session.report("it is sent now; `everscan notify log` shows its result");
         Ok(Exit::Succeeded)
     }
 }

@@ -2,6 +2,7 @@
 
 mod deleted;
 mod limits;
+mod retry;
 
 use std::sync::Arc;
 
@@ -365,12 +366,6 @@ fn a_channel_that_works_again_is_no_problem_any_more() {
     minutes(&mut test, 1);
     // The other channel reports it, and it does not report itself.
     assert_eq!(sent(&mut test), [["opened"]]);
-    test.run(SendAgain {
-        project: project(),
-        name: name("ops"),
-        events: vec![],
-    })
-    .unwrap();
     job(&mut test, &manual, true);
     minutes(&mut test, 1);
     let sent = sent(&mut test);

@@ -121,7 +121,7 @@ fn parse(url: &str) -> Result<(Uri, bool), Error> {
     }
     check_host(authority.host())?;
     let port = authority.as_str().strip_prefix(authority.host());
-    if port != Some("") && !authority.port_u16().is_some_and(|port| port > 0) {
+    if port != Some("") && authority.port_u16().is_none_or(|port| port == 0) {
         return Err(Error::Url("its port must be from 1 to 65535"));
     }
     Ok((address, is_https))

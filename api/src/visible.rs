@@ -10,7 +10,6 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use model::decide::would_send;
 use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::{
@@ -21,7 +20,6 @@ use reconciler::Handle;
 use state::{AuditFilter, AuditRecord, DayPage, DayPlace, Seq, State};
 use tokio::sync::watch;
 use wire::ErrorCode;
-use workflow::notify::Rule;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, no_such_link, unauthorized};
@@ -256,14 +254,12 @@ impl Visible {
         Ok(self.state().events(span, takes, ids.len()).await?)
     }
 
-    /// The newest events since a time that one of these rules would have sent, each with the first such rule.
+    /// What `show` makes of the newest events since a time that the caller sees.
     pub(crate) async fn past_events<T>(
         &self,
         since: Timestamp,
-        owner: Option<ProjectId>,
-        rules: &[Rule],
         limit: usize,
-        show: impl Fn(&World, &Event, &Rule) -> T,
+        show: impl Fn(&World, &Event) -> Vec<T>,
     ) -> Result<Vec<T>, Failure> {
         let rights = self.rights();
         let sees = |event: &Event| {
@@ -271,22 +267,15 @@ impl Visible {
                 && (event.what.job().is_none() || rights.scopes.allow(Scope::JobRead))
                 && event.project.is_none_or(|project| rights.sees(project))
         };
-        let rule = |world: &World, event: &Event| {
-            let mut rules = rules.iter();
-            rules.position(|rule| sees(event) && would_send(world, owner, rule, event))
-        };
-        let is_sent = |event: &Event| self.state().read(|world| rule(world, event)).is_some();
-        let events = self
-            .state()
-            .events((Some(since), None), is_sent, limit)
-            .await?;
-        Ok(self.state().read(|world| {
-            let shown = events.iter().filter_map(|event| {
-                let rule = rules.get(rule(world, event)?)?;
-                Some(show(world, event, rule))
-            });
-            shown.collect()
-        }))
+        let state = self.state();
+        let takes =
+            |event: &Event| sees(event) && state.read(|world| !show(world, event).is_empty());
+        let events = state.events((Some(since), None), takes, limit).await?;
+        let shown = state.read(|world| {
+            let shown = events.iter().flat_map(|event| show(world, event));
+            shown.take(limit).collect()
+        });
+        Ok(shown)
     }
 
     pub(crate) fn is_connected(&self, runner: &Runner) -> bool {

@@ -60,7 +60,7 @@ pub use refusal::{Refusal, Remedy};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use retry::LargeInputs;
-pub use rules::{DeleteRule, SetRule, would_send};
+pub use rules::{Addressee, DeleteRule, SetRule, addressees, would_send};
 pub use runners::{
     CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
     RegisterRunner, RemoveRunner, RenewSession,

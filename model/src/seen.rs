@@ -86,6 +86,11 @@ impl<'w> Seen<'w> {
         all.filter(move |channel| self.sees_channel_of(channel.project))
     }
 
+    /// Whether rules of a project, or of the instance, can name such a channel.
+    pub fn has_channel(self, owner: Option<ProjectId>, name: &NotifyName) -> bool {
+        self.world.channel_named(owner, name).is_some()
+    }
+
     /// The channel of exactly this owner.
     pub fn channel_of(
         self,

@@ -71,7 +71,7 @@ pub struct QuietHours {
     pub timezone: Option<String>,
 }
 
-/// An event of the past that a rule would have sent.
+/// An event of the past that a channel would have got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewedEvent {
     pub at: DateTime<Utc>,
@@ -83,6 +83,8 @@ pub struct PreviewedEvent {
     pub about: String,
     /// The problem as a sentence, or the name of an artifact.
     pub message: String,
-    pub rule: String,
+    /// Absent if no rule names the channel: it gets the usual events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     pub channel: String,
 }

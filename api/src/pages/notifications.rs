@@ -23,7 +23,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
     if let Some((project, name)) = frame.query("rule").split_once('/') {
         let owner = channels::owner_named(frame.user, Some(project).filter(|it| !it.is_empty()))?;
         let rule = rules::in_force(frame.user, *owner, name, |_, _, rule| rule.clone())?;
-        let events = rules::past(frame.user, *owner, &[rule]).await?;
+        let events = rules::past(frame.user, *owner, &rule).await?;
         answered.preview = Some((name.to_owned(), events));
     }
     Ok(frame.page(page(frame, &answered).await?))
@@ -197,7 +197,7 @@ pub(super) async fn set_rule(frame: &Frame<'_>, typed: &Typed) -> Result<Respons
         let owner = channels::owner_named(frame.user, text(typed, "project").as_deref())?;
         let rule = rules::parsed(name(typed)?.as_str(), &definition(typed)?, owner.is_none())?;
         if is_preview {
-            return Ok(Some(rules::past(frame.user, *owner, &[rule]).await?));
+            return Ok(Some(rules::past(frame.user, *owner, &rule).await?));
         }
         rules::put(frame.user, &owner, rule).await?;
         Ok(None)

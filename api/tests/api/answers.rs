@@ -94,12 +94,12 @@ async fn lived_in() -> (Service, String, String) {
     service.set("secrets/KEY", "hunter2").await.expect(200);
     for (path, body) in [
         (
-            "rules/nightly",
-            json!({ "channel": "team", "events": ["failing"] }),
-        ),
-        (
             "channels/team",
             json!({ "target": { "kind": "slack" }, "secret": "https://hooks.example/x" }),
+        ),
+        (
+            "rules/nightly",
+            json!({ "channel": "team", "events": ["failing"] }),
         ),
     ] {
         let call = Call::new(Method::PUT, format!("/v0/{path}?project=main"));

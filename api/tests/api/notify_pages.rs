@@ -90,6 +90,7 @@ async fn a_refused_channel_keeps_its_fields_but_no_secret() {
 #[tokio::test]
 async fn rules_are_previewed_added_and_deleted_by_forms() {
     let service = Service::start().await;
+    service.team("?project=main").await;
     let browser = Browser::admin(&service).await;
     service.condition("invalid_file").await;
     let rule = [

@@ -21,6 +21,7 @@ async fn names(service: &Service, token: &str, query: &str) -> Vec<(Value, Value
 #[tokio::test]
 async fn a_rule_is_set_shown_and_deleted() {
     let service = Service::start().await;
+    service.team("?project=main").await;
     let definition = json!({
         "channel": "team", "events": ["failing", "artifact"], "workflows": ["nightly/*"], "after": 3, "group": "0s",
         "quiet": { "from": "22:00", "to": "07:00" }, "template": "${{ event.title }}",
@@ -95,13 +96,38 @@ async fn a_wrong_rule_is_refused_as_in_a_file() {
 }
 
 #[tokio::test]
+async fn a_rule_for_a_channel_that_does_not_exist_is_refused_with_those_that_do() {
+    let service = Service::follow(&["main", "other"]).await;
+    let refused = async |path: &str| {
+        let answer = service
+            .admin(put(path, &json!({ "channel": "taem" })))
+            .await;
+        let problem = answer.problem(400, "invalid_request");
+        assert_eq!(
+            problem["errors"][0],
+            json!({ "field": "channel", "message": "there is no channel `taem`" })
+        );
+        problem["hint"].clone()
+    };
+    service.team("?project=main").await;
+    assert_eq!(refused("a?project=main").await, "the channels are: team");
+    let hint = "`everscan notify channel add` adds one";
+    assert_eq!(refused("a?project=other").await, hint);
+    assert_eq!(refused("a").await, hint);
+    assert_eq!(names(&service, &service.admin, "").await, []);
+}
+
+#[tokio::test]
 async fn a_token_changes_the_rules_of_its_projects_and_an_administrator_those_of_the_instance() {
     let service = Service::follow(&["main", "other"]).await;
+    for owner in ["?project=main", "?project=other", ""] {
+        service.team(owner).await;
+    }
     let rule = json!({ "channel": "team" });
     for path in ["a?project=main", "b?project=other"] {
         service.admin(put(path, &rule)).await.expect(200);
     }
-    let disk = json!({ "channel": "ops", "events": ["disk_low"] });
+    let disk = json!({ "channel": "team", "events": ["disk_low"] });
     service.admin(put("c", &disk)).await.expect(200);
     let all = json!([[null, "c"], ["main", "a"], ["other", "b"]]);
     assert_eq!(json!(names(&service, &service.admin, "").await), all);
@@ -144,7 +170,11 @@ async fn a_preview_shows_what_rules_would_have_sent() {
     let service = Service::follow(&["main", "other"]).await;
     service.condition("invalid_file").await;
     let preview = async |query: &str, body: &Value| {
-        let call = Call::post(format!("/v0/rule-previews{query}")).json(body);
+        let call = Call::post(format!("/v0/rule-previews{query}"));
+        let call = match body {
+            Value::Null => call,
+            body => call.json(body),
+        };
         let page = service.admin(call).await.expect(200);
         page["items"].as_array().unwrap().clone()
     };
@@ -162,11 +192,22 @@ async fn a_preview_shows_what_rules_would_have_sent() {
     assert!(of_other.iter().all(|it| it["about"] != shown[0]["about"]));
     let other = json!({ "channel": "team", "events": ["slot_missed"] });
     assert!(preview("?project=main", &other).await.is_empty());
-    service
-        .admin(put("a?project=main", &rule))
-        .await
-        .expect(200);
-    let in_force = Call::post("/v0/rule-previews?project=main");
-    let in_force = service.admin(in_force).await.expect(200);
-    assert_eq!(in_force["items"][0]["rule"], "a");
+    service.team("?project=main").await;
+    let in_force = async || {
+        let shown = preview("?project=main", &Value::Null).await.into_iter();
+        let broken = shown.filter(|it| it["event"] == "invalid_file");
+        let channel = |it: Value| (it["rule"].clone(), it["channel"].clone());
+        broken.map(channel).collect::<Vec<_>>()
+    };
+    let usual = (Value::Null, json!("team"));
+    assert_eq!(in_force().await, [usual], "a channel without rules");
+    for name in ["a", "b"] {
+        let path = format!("{name}?project=main");
+        service.admin(put(&path, &rule)).await.expect(200);
+    }
+    let by_rule = (json!("a"), json!("team"));
+    assert_eq!(in_force().await, [by_rule], "once for the channel");
+    let delete = Call::new(Method::DELETE, "/v0/channels/team?project=main");
+    assert_eq!(service.admin(delete).await.status, 204);
+    assert_eq!(in_force().await, [], "rules without a channel");
 }

@@ -280,6 +280,7 @@ impl Tour {
         let hour = json!({ "seconds": 3600 });
         self.send(Method::POST, &format!("{path}/silence"), &hour)
             .await;
+        self.service.team("?project=main").await;
         let rule = json!({ "channel": "team", "events": ["failing"] });
         self.send(Method::PUT, "/v0/rules/a?project=main", &rule)
             .await;

@@ -257,11 +257,11 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
     service.set("vars/URL", "1").await.expect(200);
     service.set("secrets/KEY", "hunter2").await.expect(200);
     for (path, body) in [
-        ("rules/a", json!({"channel": "a"})),
         (
             "channels/a",
             json!({"target": {"kind": "command", "command": "page"}}),
         ),
+        ("rules/a", json!({"channel": "a"})),
     ] {
         let set = Call::new(Method::PUT, format!("/v0/{path}?project=main"));
         service.admin(set.json(&body)).await.expect(200);

@@ -91,10 +91,14 @@ fn a_preview_is_of_the_rules_in_force_or_of_one_rule() {
         is_over: true,
         about: "main/nightly dump".to_owned(),
         message: "failed 3 times".to_owned(),
-        rule: "nightly".to_owned(),
+        rule: Some("nightly".to_owned()),
         channel: "team".to_owned(),
     };
-    let page = Page::all(vec![event]);
+    let usual = PreviewedEvent {
+        rule: None,
+        ..event.clone()
+    };
+    let page = Page::all(vec![event, usual]);
     let (line, request) = (
         "notify rule preview --project main",
         "POST /v0/rule-previews?project=main",

@@ -236,7 +236,7 @@ struct Route {
 }
 
 /// Who asked for an event.
-enum Asked<'w> {
+pub(super) enum Asked<'w> {
     Rule {
         rule: &'w Rule,
         is_of_instance: bool,
@@ -256,7 +256,7 @@ fn rules_for(
 }
 
 /// The first rule that sends the event to the channel.
-fn asked<'w>(
+pub(super) fn asked<'w>(
     world: &'w World,
     project: Option<ProjectId>,
     event: &Event,

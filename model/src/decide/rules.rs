@@ -5,11 +5,12 @@ use std::sync::Arc;
 use workflow::limits::{RULES, RULES_BYTES};
 use workflow::notify::{NotifyName, Rule};
 
-use super::deliveries::takes;
+use super::deliveries::{Asked, asked, takes};
 use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::ProjectId;
 use crate::change::Change;
+use crate::channel::Channel;
 use crate::event::{Event, What};
 use crate::moment::Moment;
 use crate::rules::ProjectRules;
@@ -109,9 +110,49 @@ pub fn would_send(world: &World, owner: Option<ProjectId>, rule: &Rule, event: &
                 channel.serves(event.project)
             }),
     };
-    let was_reported = match &event.what {
+    is_of_owner && was_reported(rule, event) && takes(world, rule, event)
+}
+
+/// A channel that would get an event.
+pub struct Addressee<'w> {
+    pub channel: &'w Channel,
+    /// None if no rule names the channel.
+    pub rule: Option<&'w Rule>,
+    pub is_rule_of_instance: bool,
+}
+
+/// The channels of a project, or of the instance, to which the rules in force would have sent an event of the past.
+pub fn addressees<'w>(
+    world: &'w World,
+    owner: Option<ProjectId>,
+    event: &Event,
+) -> Vec<Addressee<'w>> {
+    let channels = world.channels_for(event.project).filter(|channel| {
+        let of_owner = owner.map_or(channel.project, |_| event.project);
+        of_owner == owner
+    });
+    let found = channels.filter_map(|channel| {
+        let (rule, is_rule_of_instance) = match asked(world, event.project, event, channel)? {
+            Asked::Rule {
+                rule,
+                is_of_instance,
+            } => (Some(rule), is_of_instance),
+            Asked::Usual => (None, false),
+        };
+        rule.is_none_or(|rule| was_reported(rule, event))
+            .then_some(Addressee {
+                channel,
+                rule,
+                is_rule_of_instance,
+            })
+    });
+    found.collect()
+}
+
+/// Whether the begin of a condition that is over was reported.
+fn was_reported(rule: &Rule, event: &Event) -> bool {
+    match &event.what {
         What::Closed { problem, .. } => problem.failures().is_none_or(|it| it >= rule.after()),
         _ => true,
-    };
-    is_of_owner && was_reported && takes(world, rule, event)
+    }
 }

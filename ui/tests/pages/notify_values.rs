@@ -161,7 +161,7 @@ pub(crate) fn notifications(texts: Texts, visit: &Visit) -> Vec<(&'static str, M
         is_over: true,
         about: texts.text("probe of infra/net/recon"),
         message: texts.text("it has failed since `probe`"),
-        rule: texts.text("nightly"),
+        rule: Some(texts.text("nightly")),
         channel: texts.text("team"),
     };
     let result = SendResult {

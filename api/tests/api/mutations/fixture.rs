@@ -70,6 +70,7 @@ impl Fixture {
         };
         fixture.store_blob().await;
         fixture.service.waiting_channel().await;
+        fixture.service.team("?project=main").await;
         for route in ROUTES.iter().filter(|route| is_read(route)) {
             if route.query.contains(&"cursor") {
                 let mut sample = fixture.read(route);

@@ -68,6 +68,14 @@ impl Service {
         self.handle.state().submit(lose).await.unwrap();
     }
 
+    /// Adds the channel `team` to a project, as `?project=NAME`, or to the instance.
+    pub(crate) async fn team(&self, owner: &str) {
+        let target = json!({"kind": "ntfy", "server": "https://ntfy.example", "topic": "team"});
+        let set = Call::new(Method::PUT, format!("/v0/channels/team{owner}"));
+        let set = set.json(&json!({ "target": target }));
+        self.admin(set).await.expect(200);
+    }
+
     /// Adds the channel `waiting` to the instance. Its message waits for its next attempt.
     pub(crate) async fn waiting_channel(&self) {
         let body = json!({"target": {"kind": "command", "command": "page"}});

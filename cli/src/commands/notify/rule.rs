@@ -207,7 +207,7 @@ fn preview(page: &Page<PreviewedEvent>) -> String {
             time(&it.at),
             format!("{}{over}", it.event),
             it.about.clone(),
-            it.rule.clone(),
+            it.rule.clone().unwrap_or_else(|| "-".to_owned()),
             it.channel.clone(),
             it.message.clone(),
         ]);

@@ -10,10 +10,10 @@ use super::deliveries::{
 };
 use crate::channel::Offered;
 use crate::decide::{
-    Acknowledge, DeleteRule, PlanDeliveries, Precondition, Retire, SetChannel, SetRule, SetVar,
-    Silence,
+    Acknowledge, DeleteRule, PlanDeliveries, Precondition, Retire, SendAgain, SetChannel, SetRule,
+    SetVar, Silence,
 };
-use crate::outbox::{SendResult, Suppressed};
+use crate::outbox::{SendResult, Suppressed, Wait};
 use crate::testing::{TestWorld, key};
 use crate::{Actor, ScanKey};
 
@@ -101,6 +101,31 @@ fn quiet_hours_hold_messages_and_drop_none() {
     test.jump(TimeDelta::hours(10));
     assert_eq!(sent(&mut test), [["opened", "closed"]]);
     assert_eq!(test.world.outbox().len(), 0);
+}
+
+#[test]
+fn what_quiet_hours_hold_is_shown_and_sent_at_once_on_request() {
+    let (mut test, manual) = world(afternoon());
+    test.now = "2026-11-28T13:00:00Z".parse().unwrap();
+    job(&mut test, &manual, false);
+    assert!(sent(&mut test).is_empty());
+    let ops = test.world.channel_of(project(), &name("ops")).unwrap();
+    let waiting = test.world.waiting(ops, test.now).unwrap();
+    let end = "2026-11-28T18:00:00Z".parse().unwrap();
+    let shown = (waiting.events, waiting.until, waiting.why);
+    assert_eq!(shown, (1, Some(end), Wait::QuietHours));
+    let now = SendAgain {
+        project: project(),
+        name: name("ops"),
+        failed: None,
+    };
+    test.run(now).unwrap();
+    assert_eq!(sent(&mut test), [["opened"]]);
+    // What follows is held again.
+    job(&mut test, &manual, true);
+    assert!(sent(&mut test).is_empty());
+    minutes(&mut test, 300);
+    assert_eq!(sent(&mut test), [["closed"]]);
 }
 
 /// A rule that repeats each hour.

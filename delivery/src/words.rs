@@ -136,7 +136,11 @@ fn over(problem: &Problem, lasted: &str) -> String {
 }
 
 fn removed(world: &World, subject: &Subject) -> &'static str {
+    let record = subject.workflow().and_then(|id| world.workflow_record(id));
+    let source = record.and_then(|record| world.source(&record.source));
+    let has_source = record.is_none() || source.is_some_and(|source| source.configured);
     match subject {
+        Subject::Scan { .. } | Subject::Workflow { .. } if !has_source => "Its source was removed.",
         Subject::Scan { workflow, .. } if world.workflow(*workflow).is_some() => {
             "The workflow has no such scan any more."
         }
@@ -290,6 +294,20 @@ mod tests {
             "No longer watched: channel ops. The channel was removed. It was: Messages to the channel ops do not arrive: \
              404."
         );
+    }
+
+    #[test]
+    fn what_is_gone_with_its_source_says_so() {
+        let mut world = World::default();
+        let record = serde_json::json!({
+            "id": WorkflowId::from_uuid(Uuid::from_u128(1)), "project": Uuid::from_u128(2), "source": "infra",
+            "name": "w", "file": "w.yaml", "status": { "name": "retired", "since": at(0) },
+            "revision": { "id": Uuid::from_u128(3), "number": 1, "commit": "c" },
+        });
+        assert_eq!(removed(&world, &scan()), "Its workflow file is gone.");
+        let record = serde_json::from_value(record).unwrap();
+        world.apply(&Change::Workflow(Arc::new(record)));
+        assert_eq!(removed(&world, &scan()), "Its source was removed.");
     }
 
     #[test]

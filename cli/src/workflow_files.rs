@@ -72,7 +72,8 @@ pub(crate) fn settings(paths: &[PathBuf]) -> Vec<(PathBuf, Kind)> {
         };
         let top = place.ancestors().find(|top| top.join(GIT_FOLDER).exists());
         if path.is_dir() || is_settings(path) {
-            found.entry(place.clone()).or_insert(folder.to_owned());
+            let shown = folder.strip_prefix(".").unwrap_or(folder);
+            found.entry(place.clone()).or_insert(shown.to_owned());
         }
         if let Some(top) = top {
             let shown = here.as_ref().and_then(|here| top.strip_prefix(here).ok());

@@ -1,7 +1,7 @@
 //! `everscand up`: everything for one machine in one process and one folder.
 //!
 //! It runs the daemon and the ordinary runner, which talk over HTTP. If the folder is not a Git repository, it also keeps a
-//! repository and commits the workflows to it. It prints events as they happen. A later `up` continues where the last `up`
+//! repository and commits the workflows and `everscan.yaml` to it. It prints events as they happen. A later `up` continues where the last `up`
 //! stopped, and `everscand run` can serve the same state folder.
 
 mod error;

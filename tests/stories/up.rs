@@ -168,6 +168,14 @@ fn up_runs_the_saved_workflows_of_a_folder_and_continues_after_a_stop() {
     up.line("workflows/never.yaml: invalid; it has never been good");
     std::fs::remove_file(&never_good).unwrap();
     up.line("workflows/never.yaml: removed");
+    // Each saving is a commit, and the rules of notifications are part of it.
+    let rules = folder.join("everscan.yaml");
+    std::fs::write(&rules, "notify: [{ chanel: ops }]\n").unwrap();
+    up.line("everscan.yaml:1:…chanel");
+    up.line("everscan.yaml: invalid; its last valid rules go on");
+    std::fs::write(&rules, "notify: [{ channel: ops }]\n").unwrap();
+    up.line("everscan.yaml: no longer invalid");
+    up.line("needs you: …ops");
     let (url, token) = (up.url.clone(), up.token.clone());
     up.stop();
     assert_eq!(processes_of(&folder), Vec::<String>::new());

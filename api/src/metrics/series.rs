@@ -12,7 +12,7 @@ use crate::limits::METRIC_SERIES;
 
 pub(super) struct SeriesMetrics {
     tokens: Family<Labels<2>, Gauge>,
-    conditions: Family<Labels<4>, Gauge>,
+    conditions: Family<Labels<5>, Gauge>,
     successes: Family<Labels<3>, Gauge>,
     ends: Family<Labels<4>, Gauge>,
     left_out: Gauge,
@@ -23,7 +23,7 @@ impl SeriesMetrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         Self {
             tokens: add(registry, "token_expiry_timestamp_seconds", "When each access token that expires does so"),
-            conditions: add(registry, "scan_conditions", "Open conditions of each scan by kind"),
+            conditions: add(registry, "scan_conditions", "Conditions of each scan by kind, each open or acknowledged"),
             successes: add(registry, "scan_last_success_timestamp_seconds", "The end of the newest success of each scan"),
             ends: add(registry, "scan_last_end_timestamp_seconds", "The last end of a job of each scan, with the state of the job"),
             left_out: add(registry, "series_left_out", "Series of tokens and scans that are missing, because there are more than 5,000"),
@@ -50,11 +50,16 @@ impl SeriesMetrics {
                 && let Some(record) = world.workflow_record(*workflow)
             {
                 let [project, workflow] = [record.source.as_str(), &record.name];
+                let state = match open.acknowledged {
+                    Some(_) => "acknowledged",
+                    None => "open",
+                };
                 let labels = [
                     ("project", project),
                     ("workflow", workflow),
                     ("scan", scan.as_str()),
                     ("kind", open.problem.code()),
+                    ("state", state),
                 ];
                 room.set(&self.conditions, labels, 1);
             }

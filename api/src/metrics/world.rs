@@ -21,6 +21,7 @@ pub(super) struct WorldMetrics {
     disk_bytes: Family<Labels<1>, Gauge>,
     tokens: Gauge,
     circles: Gauge,
+    channels_failing: Gauge,
     masked_errors: Counter,
     certificate: Family<Labels<0>, Gauge>,
     backup: Family<Labels<0>, Gauge>,
@@ -40,6 +41,7 @@ impl WorldMetrics {
             disk_bytes: add(registry, "disk_bytes", "The disk of the state: total, and free for the daemon"),
             tokens: add(registry, "tokens", "Access tokens"),
             circles: add(registry, "circles", "Groups of scans that wake each other, after more than 100 laps of under a minute each"),
+            channels_failing: add(registry, "channels_failing", "Channels of notifications whose messages do not arrive"),
             masked_errors: add(registry, "masked_errors", "Errors reported by runners in which the daemon had to hide a secret"),
             certificate: add(registry, "certificate_expiry_timestamp_seconds", "When the certificate of the listener expires"),
             backup: add(registry, "backup_timestamp_seconds", "When the newest backup was made"),
@@ -78,6 +80,8 @@ impl WorldMetrics {
                 &self.circles,
                 world.seen_by(&Rights::admin()).circles().len(),
             );
+            let failing = world.channels().filter(|it| it.failing.is_some());
+            set(&self.channels_failing, failing.count());
             for source in world.sources().filter(|source| source.configured) {
                 for kind in SourceConditionKind::ALL {
                     let labels = [

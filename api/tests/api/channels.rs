@@ -431,6 +431,9 @@ async fn messages_are_sent_again_on_request_and_the_log_has_each_attempt() {
         panic!("one attempt");
     };
     live.until("\"delivery\"").await;
+    let metrics = Call::get("/metrics").send(service.address).await;
+    let failing = "everscan_channels_failing 1\n";
+    assert!(metrics.text().contains(failing), "{}", metrics.text());
     assert_eq!(
         (&failed["result"], &failed["attempt"], &failed["jobs"]),
         (&json!("failed"), &json!(1), &json!([worker.id]))

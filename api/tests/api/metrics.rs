@@ -140,7 +140,10 @@ async fn metrics_have_the_last_ends_and_conditions_of_scans() {
     let end = |state: &str| {
         format!("everscan_scan_last_end_timestamp_seconds{{{scan},state=\"{state}\"}}")
     };
-    let failing = format!("everscan_scan_conditions{{{scan},kind=\"failing\"}}");
+    let condition = |kind: &str, state: &str| {
+        format!("everscan_scan_conditions{{{scan},kind=\"{kind}\",state=\"{state}\"}}")
+    };
+    let failing = condition("failing", "open");
     let before = text(&service).await;
     assert_eq!(value(&before, &success), None);
     let (_, worker) = service.claimed("one").await;
@@ -156,6 +159,17 @@ async fn metrics_have_the_last_ends_and_conditions_of_scans() {
     assert!(value(&failed, &end("failed")).unwrap() >= at);
     assert_eq!(value(&failed, &failing), Some(1.0));
     assert_eq!(value(&failed, "everscan_series_left_out"), Some(0.0));
+    let suspend = "/v0/workflows/main%2Fpipeline/scans/build/suspend";
+    service
+        .post(suspend, &json!({"reason": "holidays"}))
+        .await
+        .expect(200);
+    let suspended = service.condition("suspended").await;
+    let path = format!("/v0/conditions/{suspended}/acknowledge");
+    service.post(&path, &json!({})).await.expect(200);
+    let known = text(&service).await;
+    let states = ["open", "acknowledged"].map(|it| value(&known, &condition("suspended", it)));
+    assert_eq!(states, [None, Some(1.0)]);
 }
 
 #[tokio::test]

@@ -6,7 +6,8 @@ mod owner;
 mod rule;
 
 use clap::Subcommand;
-use wire::{Delivery, SendResult};
+use client::Client;
+use wire::{Delivery, OpenCondition, SendResult};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -38,6 +39,21 @@ pub(super) fn sent(fields: Fields, messages: &[Delivery]) -> Fields {
             format!("to {channel}, {result}: {reply}, at {at}"),
         )
     })
+}
+
+/// Reports how many conditions a new channel or rule of a project, or of the instance, does not hear of.
+async fn report_open(session: &mut Session<'_>, client: &Client, project: Option<&str>) {
+    // The token may not see conditions.
+    let open = client.conditions().await.unwrap_or_default();
+    let concerns = |it: &&OpenCondition| project.is_none() || it.project.as_deref() == project;
+    let are = match open.iter().filter(concerns).count() {
+        0 => return,
+        1 => "1 condition is".to_owned(),
+        more => format!("{more} conditions are"),
+    };
+    session.report(&format!(
+        "{are} open already, and not sent; `everscan condition list` shows them"
+    ));
 }
 
 impl Command {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use workflow::{Code, Diagnostic, Severity, TemplatePolicy};
+use workflow::{Code, Diagnostic, SETTINGS_FILE, Severity, TemplatePolicy};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ Exit codes:
 #[command(after_help = CODES)]
 pub(crate) struct Validate {
     /// Files, folders that are searched for *.yaml and *.yml, or - for standard input; a symbolic link is followed if it is named
-    /// directly, and refused inside a folder, as in the daemon [default: workflows]
+    /// directly, and refused inside a folder, as in the daemon [default: workflows and everscan.yaml]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Treat free text from a dispatcher in a script as a warning or as an error
@@ -113,7 +113,9 @@ impl Validate {
             .map(|(file, kind)| check(file, *kind, policy, rivals.get(file.as_path()).copied()))
             .collect();
         let colour = session.terminal.is_colourful();
-        let settings = workflow_files::settings(paths).into_iter();
+        let beside = self.paths.is_empty().then(|| SETTINGS_FILE.into());
+        let around: Vec<PathBuf> = paths.iter().cloned().chain(beside).collect();
+        let settings = workflow_files::settings(&around).into_iter();
         let settings = settings.map(|(path, kind)| {
             check_with(&path, kind, |file, text| {
                 workflow::notify::parse_project(file, text).1

@@ -8,7 +8,7 @@ use crate::fixtures::{at, id, job};
 use crate::reads::check;
 use crate::server::{Reply, Server};
 
-fn condition() -> OpenCondition {
+pub(crate) fn condition() -> OpenCondition {
     OpenCondition {
         id: id(9),
         code: "failing".to_owned(),

@@ -6,8 +6,9 @@ use wire::{
     SendResult, WaitReason, Waiting,
 };
 
+use crate::conditions::condition;
 use crate::everscan::{command, finished, run_at};
-use crate::fixtures::{at, id};
+use crate::fixtures::{at, id, job};
 use crate::reads::check;
 use crate::server::{Reply, Server};
 
@@ -107,7 +108,8 @@ fn the_instance_wins_over_a_project_of_the_environment() {
 
 /// The body and the output of a command that adds a channel.
 fn add(options: &str) -> (Value, i32, String) {
-    let server = Server::start([Reply::json(&channel("c", ChannelTarget::Slack))]);
+    let set = Reply::json(&channel("c", ChannelTarget::Slack));
+    let server = Server::start([set, Reply::json(&Page::all(vec![condition()]))]);
     let line = format!("notify channel add c --project main {options}");
     let output = run_at(&server.url, &line);
     let seen = server.seen();
@@ -158,8 +160,8 @@ fn each_kind_of_channel_is_sent_as_it_is_written() {
         let (body, code, stderr) = add(&format!("{options} {secret}"));
         assert_eq!(code, 0, "{stderr}");
         assert_eq!(body, json!({ "target": target, "secret": "hunter2" }));
-        let said =
-            "channel c is set; try it with `everscan notify channel test c --project main`\n";
+        let said = "channel c is set; try it with `everscan notify channel test c --project main`\n\
+                    1 condition is open already, and not sent; `everscan condition list` shows them\n";
         assert_eq!(stderr, said);
     }
     for wrong in [
@@ -178,7 +180,9 @@ fn a_new_key_is_the_only_output() {
         new_key: Some("whsec_abc".to_owned()),
         ..channel("hook", webhook())
     };
-    let server = Server::start([Reply::json(&made)]);
+    // The token may not see conditions.
+    let refused = Reply::problem(403, "scope_missing", "it lacks workflow:read", None);
+    let server = Server::start([Reply::json(&made), refused]);
     let line = "notify channel add hook --project main --webhook https://hook.example/in";
     let output = run_at(&server.url, line);
     assert_eq!((output.code, output.stdout.as_str()), (0, "whsec_abc\n"));
@@ -276,4 +280,24 @@ fn the_log_shows_each_attempt_and_goes_on_until_its_limit() {
         "GET /v0/deliveries?limit=2&cursor=next",
     ];
     assert_eq!(server.lines(), lines);
+}
+
+#[test]
+fn the_log_takes_a_part_of_a_job_and_refuses_a_channel_that_does_not_exist() {
+    let nothing = Page::<Delivery>::all(Vec::new());
+    let known = job(wire::JobState::Failed);
+    let server = Server::start([Reply::json(&known), Reply::json(&nothing)]);
+    let output = run_at(&server.url, "notify log --job 0000001");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let log = format!("GET /v0/deliveries?job={}&limit=20", known.id);
+    assert_eq!(server.lines(), ["GET /v0/jobs/0000001", &log]);
+
+    let channels = Page::all(vec![channel("team", ChannelTarget::Slack)]);
+    for (name, code) in [("team", 0), ("nosuch", 7)] {
+        let server = Server::start([Reply::json(&nothing), Reply::json(&channels)]);
+        let output = run_at(&server.url, &format!("notify log --channel {name}"));
+        assert_eq!(output.code, code, "{}", output.stderr);
+        let is_refused = output.stderr.contains("there is no channel nosuch");
+        assert_eq!(is_refused, code != 0, "{}", output.stderr);
+    }
 }

@@ -1,8 +1,9 @@
 //! Rules of notifications.
 
 use serde_json::json;
-use wire::{Page, PreviewedEvent, Rule, RuleDefinition, RuleOrigin};
+use wire::{OpenCondition, Page, PreviewedEvent, Rule, RuleDefinition, RuleOrigin};
 
+use crate::conditions::condition;
 use crate::everscan::run_at;
 use crate::fixtures::at;
 use crate::reads::check;
@@ -45,18 +46,28 @@ fn rules_are_listed_with_their_origin() {
 
 #[test]
 fn a_rule_is_sent_with_all_its_parts() {
-    let server = Server::start([Reply::json(&rule())]);
+    let elsewhere = OpenCondition {
+        project: Some("other".to_owned()),
+        ..condition()
+    };
+    let open = Page::all(vec![condition(), elsewhere, condition()]);
+    let server = Server::start([Reply::json(&rule()), Reply::json(&open)]);
     let line = "notify rule add nightly --project main --channel team --event failing --event artifact \
                 --workflow nightly/* --scan dump --after 3 --group 0s --repeat 4h --quiet 22:00-07:00 \
                 --timezone Europe/Berlin --content none";
     let output = run_at(&server.url, line);
     assert_eq!(
         (output.code, output.stderr.as_str()),
-        (0, "rule nightly sends to channel team\n")
+        (
+            0,
+            "rule nightly sends to channel team\n\
+             2 conditions are open already, and not sent; `everscan condition list` shows them\n"
+        )
     );
-    let [request] = &server.seen()[..] else {
-        panic!("one request");
+    let [request, conditions] = &server.seen()[..] else {
+        panic!("two requests");
     };
+    assert_eq!(conditions.line, "GET /v0/conditions");
     assert_eq!(request.line, "PUT /v0/rules/nightly?project=main");
     let body: serde_json::Value = serde_json::from_str(&request.body).unwrap();
     let expected = json!({

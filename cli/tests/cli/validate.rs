@@ -232,9 +232,17 @@ fn the_file_of_a_repository_is_checked_if_it_is_named_or_in_a_named_folder() {
 fn the_file_of_a_repository_is_found_from_a_subfolder() {
     let folder = repository(&[("deep/a.yaml", GOOD), ("../everscan.yaml", "vars: {}\n")]);
     // The folder is not a repository yet, and it is not the checked folder.
-    for arguments in ["", "workflows", "workflows/deep/a.yaml"] {
+    for arguments in ["workflows", "workflows/deep/a.yaml"] {
         assert_eq!(validate(folder.path(), arguments).stdout, "", "{arguments}");
     }
+    // `everscand up` reads it in a folder without Git.
+    let output = validate(folder.path(), "");
+    assert!(
+        output.stdout.contains("> everscan.yaml"),
+        "{}",
+        output.stdout
+    );
+    assert_eq!(output.code, 1);
     std::fs::create_dir(folder.path().join(".git")).unwrap();
     let all = folder.path().join("workflows").display().to_string();
     for arguments in [

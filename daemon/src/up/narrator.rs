@@ -15,7 +15,7 @@ use model::{
 };
 use reconciler::Handle;
 use state::JobFilter;
-use workflow::Diagnostic;
+use workflow::{Diagnostic, SETTINGS_FILE};
 
 use crate::limits::{PRINTED_JOBS, SEARCHED_RECORDS};
 
@@ -170,6 +170,9 @@ impl Narrator {
 
     /// The line for a file that is no longer invalid.
     fn no_longer_invalid(&self, file: &str, workflow: WorkflowId) -> String {
+        if file == SETTINGS_FILE {
+            return format!("{file}: no longer invalid");
+        }
         match self.workflows.get(&workflow) {
             Some(Some(number)) => format!("{file}: valid again; revision {number} is active"),
             Some(None) | None => format!("{file}: removed"),
@@ -184,6 +187,9 @@ impl Narrator {
             .map(|one| placed(one, &one.message))
             .collect();
         lines.push(match self.workflows.get(&stale.workflow) {
+            _ if stale.file == SETTINGS_FILE => {
+                format!("{SETTINGS_FILE}: invalid; its last valid rules go on")
+            }
             Some(Some(number)) => format!("{}: invalid; revision {number} goes on", stale.file),
             Some(None) | None => format!("{}: invalid; it has never been good", stale.file),
         });

@@ -1,16 +1,19 @@
 //! The source of the workflows: the folder's own commits, or its saved files.
 //!
 //! Only commits change workflows. In a folder that is not a Git repository, people expect that saving a file is enough. So `up`
-//! commits saved files to its own repository, which the daemon follows like any other repository.
+//! commits saved workflows and `everscan.yaml` to its own repository, which the daemon follows like any other repository.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "`up` commits what is saved, with the `git` program"
 )]
 
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
+
+use workflow::SETTINGS_FILE;
 
 use super::error::UpError;
 use super::home::Home;
@@ -39,6 +42,16 @@ struct Print {
     path: PathBuf,
     length: u64,
     modified: Option<SystemTime>,
+}
+
+impl Print {
+    fn of(path: PathBuf, metadata: &Metadata) -> Option<Self> {
+        metadata.is_file().then(|| Self {
+            path,
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
+    }
 }
 
 impl Workflows {
@@ -116,6 +129,20 @@ impl Saved {
         let folder = self.root.join(FOLDER);
         std::fs::create_dir_all(&folder).map_err(UpError::folder(&folder))?;
         self.git(&["add", "--all", "--force", "--", FOLDER])?;
+        // `add` refuses a file that is neither here nor committed.
+        let with_settings: &[&str] = match self.root.join(SETTINGS_FILE).is_file() {
+            true => &["add", "--force", "--", SETTINGS_FILE],
+            false => &[
+                "rm",
+                "-r",
+                "--cached",
+                "--quiet",
+                "--ignore-unmatch",
+                "--",
+                SETTINGS_FILE,
+            ],
+        };
+        self.git(with_settings)?;
         let is_new = !self
             .git(&["status", "--porcelain", "--untracked-files=no"])?
             .is_empty();
@@ -133,6 +160,9 @@ impl Saved {
     fn files(&self) -> Vec<Print> {
         let mut prints = Vec::new();
         collect(&self.root.join(FOLDER), FOLDER_DEPTH, &mut prints);
+        let settings = self.root.join(SETTINGS_FILE);
+        let found = std::fs::metadata(&settings).ok();
+        prints.extend(found.and_then(|metadata| Print::of(settings, &metadata)));
         prints.sort();
         prints
     }
@@ -160,12 +190,8 @@ fn collect(folder: &Path, depth: usize, prints: &mut Vec<Print>) {
         };
         if metadata.is_dir() && depth > 0 {
             collect(&entry.path(), depth - 1, prints);
-        } else if metadata.is_file() {
-            prints.push(Print {
-                path: entry.path(),
-                length: metadata.len(),
-                modified: metadata.modified().ok(),
-            });
+        } else {
+            prints.extend(Print::of(entry.path(), &metadata));
         }
     }
 }
@@ -251,6 +277,21 @@ mod tests {
             ["workflows/b.yaml"],
             "the next start commits the changes"
         );
+    }
+
+    #[test]
+    fn rules_of_notifications_are_committed_as_workflows_are() {
+        let root = tempfile::tempdir().unwrap();
+        let mut folder = saved(root.path());
+        let file = root.path().join("everscan.yaml");
+        std::fs::write(&file, "notify: []").unwrap();
+        assert!(!folder.commit_saved().unwrap(), "the file may still change");
+        assert!(folder.commit_saved().unwrap());
+        assert_eq!(files(&folder), ["everscan.yaml"]);
+        std::fs::remove_file(&file).unwrap();
+        assert!(!folder.commit_saved().unwrap());
+        assert!(folder.commit_saved().unwrap());
+        assert!(files(&folder).is_empty());
     }
 
     #[test]

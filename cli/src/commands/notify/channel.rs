@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use client::Expected;
 use wire::{Channel, ChannelTarget, DeliveryResult, MailSecurity, Page, SetChannel};
 
-use super::owner::Owner;
+use super::{owner::Owner, report_open};
 use crate::commands::one_of;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -208,6 +208,9 @@ impl Add {
             channel.name,
             Owner::option(channel.project.as_deref()),
         ));
+        if expected == Expected::Nothing {
+            report_open(session, &client, channel.project.as_deref()).await;
+        }
         if channel.new_key.is_some() {
             session
                 .report("the receiver checks signatures with this key, which is shown only now:");

@@ -8,6 +8,7 @@ use wire::{Delivery, Page, RetryChannel};
 use super::owner::Owner;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::selected_job::{JobName, job_name};
 use crate::session::Session;
 use crate::table::{Table, time};
 
@@ -19,9 +20,9 @@ pub(crate) struct Log {
     /// Only what was sent to the channel of this name
     #[arg(long, env = "SERVICE_CHANNEL", value_name = "NAME")]
     channel: Option<String>,
-    /// Only messages about this job
-    #[arg(short, long, env = "SERVICE_JOB")]
-    job: Option<Uuid>,
+    /// Only messages about this job, by id or at least four of its first or last digits
+    #[arg(short, long, env = "SERVICE_JOB", value_parser = job_name)]
+    job: Option<JobName>,
     /// The largest number of attempts
     #[arg(short = 'n', long, env = "SERVICE_LIMIT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
@@ -30,10 +31,14 @@ pub(crate) struct Log {
 impl Log {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         let client = session.client()?;
+        let job = match self.job {
+            Some(job) => Some(job.id(&client).await?),
+            None => None,
+        };
         let filter = DeliveryFilter {
             project: self.project,
             channel: self.channel,
-            job: self.job,
+            job,
         };
         let mut page: Page<Delivery> = Page::all(Vec::new());
         while page.items.len() < self.limit as usize {
@@ -46,6 +51,15 @@ impl Log {
             page.next_cursor = more.next_cursor;
             if page.next_cursor.is_none() {
                 break;
+            }
+        }
+        if let Some(channel) = filter.channel.filter(|_| page.items.is_empty()) {
+            let channels = client.channels(filter.project.as_deref()).await?;
+            if !channels.iter().any(|it| it.name == channel) {
+                return Err(Error::Missing {
+                    what: format!("there is no channel {channel}"),
+                    hint: "`everscan notify channel list` shows the channels".to_owned(),
+                });
             }
         }
         session.show(&page, table)?;

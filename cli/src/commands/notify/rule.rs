@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use wire::{Page, PreviewedEvent, QuietHours, Rule, RuleDefinition};
 
-use super::owner::Owner;
+use super::{owner::Owner, report_open};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::reading::read_value;
@@ -141,6 +141,7 @@ impl Command {
                     .await?;
                 let channel = rule.definition.channel;
                 session.report(&format!("rule {} sends to channel {channel}", rule.name));
+                report_open(session, &client, rule.project.as_deref()).await;
             }
             Self::Preview(asked) => {
                 let Preview {

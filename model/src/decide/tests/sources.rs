@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use workflow::{Code, Diagnostic, LinesOfFile};
 
 use crate::decide::{ApproveRemoval, ConfigureSource, DropSource, RecordPoll, RecordTip, Refusal};
-use crate::limits::{STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
+use crate::limits::{DECISION_CHANGES, STALE_FILES_BYTES, TIP_VERDICTS_BYTES};
 use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{NIGHTLY, TestWorld, source};
 use crate::{
@@ -287,9 +287,18 @@ fn the_size_of_records_is_bounded() {
         ..tip("a")
     };
     let (changes, ()) = test.changes(command).unwrap();
-    let [Change::Source(source), Change::Tip(tip)] = changes.as_slice() else {
-        panic!("two changes");
+    // As many conditions as fit are opened at once, the others later.
+    let [Change::Source(source), Change::Tip(tip), opened @ ..] = changes.as_slice() else {
+        panic!("{changes:?}");
     };
+    assert!(changes.len() <= DECISION_CHANGES);
+    let is_of_a_condition = |it: &Change| {
+        matches!(
+            it,
+            Change::Condition(_) | Change::Event(_) | Change::Outgoing(_)
+        )
+    };
+    assert!(opened.iter().all(is_of_a_condition));
     let bytes = |value: serde_json::Value| value.to_string().len();
     assert!(bytes(serde_json::json!(**source)) < STALE_FILES_BYTES + 4_096);
     assert!(bytes(serde_json::json!(**tip)) < TIP_VERDICTS_BYTES + 4_096);

@@ -243,7 +243,7 @@ impl Visible {
         Ok(state.deliveries(span, takes, from, limit).await?)
     }
 
-    /// The events with these ids, which happened in this time.
+    /// The events with these ids, which happened in this time, oldest first.
     pub(crate) async fn events_named(
         &self,
         span: (Timestamp, Timestamp),
@@ -251,7 +251,9 @@ impl Visible {
     ) -> Result<Vec<Event>, Failure> {
         let takes = |event: &Event| ids.contains(&event.id);
         let span = (Some(span.0), Some(span.1));
-        Ok(self.state().events(span, takes, ids.len()).await?)
+        let mut events = self.state().events(span, takes, ids.len()).await?;
+        events.reverse();
+        Ok(events)
     }
 
     /// What `show` makes of the newest events since a time that the caller sees.

@@ -36,12 +36,10 @@ impl JobFacts {
         Some(Self { job, masker })
     }
 
-    /// The text without the job's secrets and our tokens. Characters that nobody sees are removed before, so that they
-    /// divide no secret.
+    /// The text without the job's secrets and our tokens.
     pub(crate) fn masked(&self, text: &str) -> String {
-        let masker = self.masker.as_ref();
-        let masked = masker.map(|masker| masker.mask(&clean(text)));
-        masked.map_or_else(|| HIDDEN.to_owned(), |text| PlainToken::hide_all(&text))
+        let masked = self.masker.as_ref().map(|masker| masked(masker, text));
+        masked.unwrap_or_else(|| HIDDEN.to_owned())
     }
 
     /// A secret of the job that has another value now, or none: what the job has written cannot be searched for it.
@@ -223,6 +221,11 @@ pub(crate) fn time(at: Timestamp) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
+/// Characters that nobody sees are removed between two searches: they may divide a secret, or belong to one.
+fn masked(masker: &Masker, text: &str) -> String {
+    PlainToken::hide_all(&masker.mask(&clean(&masker.mask(text))))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -248,6 +251,13 @@ mod tests {
         assert_eq!(holding(&and), ["a", "c"]);
         let not = clause("!", true, vec![leaf("a", false)]);
         assert!(holding(&not).is_empty());
+    }
+
+    #[test]
+    fn characters_that_nobody_sees_hide_no_secret() {
+        let masker = Masker::new(["pre\u{202e}fix-secret", "whole-secret"]).unwrap();
+        let text = "pre\u{202e}fix-secret and whole\u{202e}-secret";
+        assert_eq!(masked(&masker, text), "*** and ***");
     }
 
     #[test]

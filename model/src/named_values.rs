@@ -47,6 +47,22 @@ impl NamedValues {
         }
         found
     }
+
+    /// The secrets that the job got at its claim, with their newest values. What cannot be opened is left out. Unlike
+    /// the names in expressions, this is known when the revision of the job is not held any more.
+    pub fn secrets(
+        world: &World,
+        job: &Job,
+        keys: Option<&SealingKeys>,
+    ) -> BTreeMap<String, SecretValue> {
+        let frozen = job
+            .state
+            .run()
+            .into_iter()
+            .flat_map(|run| run.secrets.keys());
+        let opened = frozen.map(|name| Some((name.clone(), open(world, job, name, keys).ok()?)));
+        opened.flatten().collect()
+    }
 }
 
 fn open(

@@ -2,7 +2,7 @@
 //! these texts become records and events.
 
 use model::decide::Failure;
-use model::{Job, Masker, Step};
+use model::{Job, Masker, NamedValues, Step};
 use tokio::sync::Semaphore;
 
 use crate::handle::Handle;
@@ -40,12 +40,12 @@ impl Handle {
         }
     }
 
-    /// The masker of the secrets used by the job's scan. None if it cannot be made.
+    /// The masker of the secrets that the job got. None if it cannot be made.
     pub async fn masker(&self, job: &Job) -> Option<Masker> {
-        let revision = self
+        let keys = self.settings().secret_keys.as_ref();
+        let secrets = self
             .state()
-            .read(|world| world.revision(job.revision.id).cloned())?;
-        let secrets = self.named_values(job, &revision).secrets;
+            .read(|world| NamedValues::secrets(world, job, keys));
         if secrets.is_empty() {
             return Some(Masker::default());
         }

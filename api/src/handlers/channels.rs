@@ -28,7 +28,7 @@ use crate::visible::{Shown, Visible};
 const EVENT_AGE: TimeDelta = TimeDelta::days(3);
 
 /// Messages that the page of a job shows, and attempts that are read for them.
-const MESSAGES_OF_JOB: usize = 3;
+const MESSAGES_OF_JOB: usize = 10;
 const ATTEMPTS_READ: usize = 50;
 
 /// The channels of one project, or of all projects and the instance.

@@ -11,10 +11,10 @@ use model::{ScanKey, WorkflowId};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::channels::{allowing, put, sink, webhook};
+use crate::channels::{allowing, attempts, put, sink, webhook};
 use crate::client::Call;
 use crate::messages::{data, fail};
-use crate::service::{Service, text};
+use crate::service::{PLAIN, Service, text};
 
 /// A service with a channel whose rule has these members.
 async fn notifying(rule: Value) -> (Service, UnboundedReceiver<String>) {
@@ -98,6 +98,34 @@ async fn a_message_that_comes_late_says_when_it_happened() {
 }
 
 #[tokio::test]
+async fn a_failed_message_is_sent_again_as_it_was_also_after_a_push() {
+    let service = Service::start().await;
+    let (address, mut requests) = sink(&[400, 204]).await;
+    let hook = webhook(&format!("http://{address}/x"));
+    let set = put("hook?project=main", &hook);
+    service.admin(set).await.expect(200);
+    let (runner, worker) = service.claimed("one").await;
+    fail(&service, &worker).await;
+    service.dispatch("build").await;
+    let worker = service.claim(&runner, &[]).await;
+    service.complete(&worker, 0).await.expect(200);
+    tokio::spawn(send_all(service.handle.clone(), allowing()));
+    let first = data(&requests.recv().await.unwrap());
+    let failed = attempts(&service, "", 1).await.remove(0);
+
+    // The jobs have another revision now, which nothing holds any more.
+    service.push(&[("workflows/pipeline.yaml", PLAIN)]).await;
+    let retry = Call::post("/v0/channels/hook/retry?project=main")
+        .json(&json!({ "message": failed["message"] }));
+    assert_eq!(service.admin(retry).await.status, 204);
+    let again = data(&requests.recv().await.unwrap());
+    assert_eq!(text(&again["title"]), "Recovered: main/pipeline build");
+    for member in ["title", "text"] {
+        assert_eq!(again[member], first[member]);
+    }
+}
+
+#[tokio::test]
 async fn a_repeat_says_that_it_still_fails_and_an_acknowledgement_is_no_recovery() {
     let rule = json!({ "channel": "hook", "group": "0s", "repeat": "5m", "events": ["failing"] });
     let (service, mut requests) = notifying(rule).await;
@@ -111,7 +139,7 @@ async fn a_repeat_says_that_it_still_fails_and_an_acknowledgement_is_no_recovery
     fail(&service, &worker).await;
 
     // The result of the first message is recorded, and then the time of the repeat comes.
-    crate::channels::attempts(&service, "", 1).await;
+    attempts(&service, "", 1).await;
     let mut changed = service.handle.state().changed();
     let is_planned = |world: &model::World| {
         world

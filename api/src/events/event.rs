@@ -159,7 +159,7 @@ impl Event<'_> {
         }
     }
 
-    /// Empty if only pages are told.
+    /// Empty if only pages hear of the change.
     pub(super) fn text(&self) -> Bytes {
         let text = self.text.get_or_init(|| match &self.about {
             About::Job(job, removed) => write("job", &job_event(job, *removed)),

@@ -73,7 +73,7 @@ fn a_removed_workflow_is_an_event() {
     assert_eq!(changes.iter().filter(|change| is_event(change)).count(), 1);
 }
 
-/// A world with a channel that is told about missed slots, and a scan with this schedule each hour.
+/// A world with a channel that gets missed slots, and a scan with this schedule each hour.
 fn hourly(on: &str) -> (TestWorld, ScanKey) {
     let mut test = TestWorld::new();
     test.now = "2026-11-21T10:30:00Z".parse().unwrap();

@@ -175,7 +175,7 @@ fn user(
     }
     let token = handle
         .state()
-        .read(|world| world.token(principal.token).cloned());
+        .read(|world| world.token(principal.token()).cloned());
     if let Some(token) = token {
         handle.sign_ins().note_use(&token);
     }
@@ -238,9 +238,9 @@ pub(crate) fn audit_entry(principal: &Principal, arrival: &Arrival, query: &str)
     };
     AuditEntry {
         actor: Some(AuditActor {
-            token: principal.token,
+            token: principal.token(),
             name: principal.name.clone(),
-            session: principal.session,
+            session: principal.session(),
         }),
         address: Some(arrival.peer.address),
         method: shorten(arrival.method.as_str()),

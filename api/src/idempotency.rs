@@ -45,7 +45,7 @@ impl Attempt {
         // HTTP allows tabs in header values, but a tab is not printable.
         let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
-            let token = user.principal().token;
+            let token = user.principal().token();
             return Ok(Some(IdempotencyKey::new(token, command, key, &self.body)));
         }
         Err(Failure::invalid(

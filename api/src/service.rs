@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use http::HeaderMap;
 use listen::{Cidr, ServerTls};
-use model::TokenId;
+use model::Share;
 use reconciler::Handle;
 use wire::ErrorCode;
 
@@ -56,7 +56,7 @@ pub(crate) struct Service {
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
     /// Requests of users from other machines.
-    requests: Option<Rates<TokenId>>,
+    requests: Option<Rates<Share>>,
 }
 
 pub(crate) struct Head {
@@ -96,10 +96,10 @@ impl Service {
         }
     }
 
-    pub(crate) fn count_request(&self, token: TokenId, peer: Peer) -> Result<(), Failure> {
+    pub(crate) fn count_request(&self, share: Share, peer: Peer) -> Result<(), Failure> {
         match &self.requests {
             Some(requests) if !peer.is_local => requests
-                .take(token, Instant::now())
+                .take(share, Instant::now())
                 .map_err(|wait| Failure::rate_limited("too many requests with this token", wait)),
             Some(_) | None => Ok(()),
         }

@@ -1,50 +1,50 @@
-//! Requests that take much memory or occupy a thread for long wait for a turn. Few run at once, and fewer of one token, so no
-//! token waits behind all requests of another token.
+//! Requests that take much memory or occupy a thread for long wait for a turn. Few run at once, and fewer of one share, so
+//! nobody waits behind all requests of somebody else.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use model::TokenId;
+use model::Share;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 pub(crate) struct Turns {
     all: Semaphore,
-    /// How many turns one token has at once.
-    of_token: usize,
-    /// The tokens whose requests wait or run.
-    tokens: Mutex<BTreeMap<TokenId, Arc<Semaphore>>>,
+    /// How many turns one share has at once.
+    of_share: usize,
+    /// Those whose requests wait or run.
+    shares: Mutex<BTreeMap<Share, Arc<Semaphore>>>,
 }
 
 /// A turn, which ends when it is dropped. Its holder must not wait for another turn of the same kind.
 pub(crate) struct Turn {
     _of_all: Option<SemaphorePermit<'static>>,
-    _of_token: Option<OwnedSemaphorePermit>,
+    _of_share: Option<OwnedSemaphorePermit>,
 }
 
 impl Turns {
-    pub(crate) const fn new(at_once: usize, of_token: usize) -> Self {
+    pub(crate) const fn new(at_once: usize, of_share: usize) -> Self {
         Self {
             all: Semaphore::const_new(at_once),
-            of_token,
-            tokens: Mutex::new(BTreeMap::new()),
+            of_share,
+            shares: Mutex::new(BTreeMap::new()),
         }
     }
 
-    /// Waits for a turn. Requests of one token get their turns in the order in which they arrived.
-    pub(crate) async fn wait(&'static self, token: TokenId) -> Turn {
-        let of_token = {
-            let mut tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
-            tokens.retain(|_, own| Arc::strong_count(own) > 1);
-            let own = tokens
-                .entry(token)
-                .or_insert_with(|| Arc::new(Semaphore::new(self.of_token)));
+    /// Waits for a turn. Requests of one share get their turns in the order in which they arrived.
+    pub(crate) async fn wait(&'static self, share: Share) -> Turn {
+        let of_share = {
+            let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+            shares.retain(|_, own| Arc::strong_count(own) > 1);
+            let own = shares
+                .entry(share)
+                .or_insert_with(|| Arc::new(Semaphore::new(self.of_share)));
             own.clone()
         };
         // The semaphores are never closed.
-        let of_token = of_token.acquire_owned().await.ok();
+        let of_share = of_share.acquire_owned().await.ok();
         Turn {
             _of_all: self.all.acquire().await.ok(),
-            _of_token: of_token,
+            _of_share: of_share,
         }
     }
 }
@@ -52,18 +52,19 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
+    use model::TokenId;
     use uuid::Uuid;
 
     use super::*;
 
     #[test]
-    fn one_token_leaves_turns_for_others_and_can_use_its_turns_again() {
+    fn one_share_leaves_turns_for_others_and_can_use_its_turns_again() {
         static TURNS: Turns = Turns::new(3, 2);
-        let wait = |number| TURNS.wait(TokenId::from_uuid(Uuid::from_u128(number)));
+        let wait = |number| TURNS.wait(Share::Token(TokenId::from_uuid(Uuid::from_u128(number))));
         let now = |number| wait(number).now_or_never();
         let (first, second) = (now(1), now(1));
         assert!(first.is_some() && second.is_some());
-        assert!(now(1).is_none(), "the token has all its turns");
+        assert!(now(1).is_none(), "it has all its turns");
         let other = now(2);
         assert!(other.is_some());
         assert!(now(3).is_none(), "all turns are taken");
@@ -74,9 +75,9 @@ mod tests {
         drop((second, other, waiting));
         assert!(now(3).is_some());
         assert_eq!(
-            TURNS.tokens.lock().unwrap().len(),
+            TURNS.shares.lock().unwrap().len(),
             1,
-            "other tokens are forgotten"
+            "others are forgotten"
         );
     }
 }

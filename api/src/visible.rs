@@ -94,7 +94,7 @@ impl Visible {
         let first = &self.first_rights;
         match self.principal.rights(world, self.handle.time(world)) {
             Some(rights) if rights.cover(&first.scopes, &first.projects) => Ok(()),
-            Some(_) | None if self.principal.link.is_some() => Err(no_such_link()),
+            Some(_) | None if self.principal.is_link() => Err(no_such_link()),
             Some(_) => Err(Failure::new(
                 ErrorCode::Forbidden,
                 "the rights of the caller were reduced during this request",
@@ -107,7 +107,7 @@ impl Visible {
     /// The browsers that are signed in with the caller's token, the oldest session first.
     pub(crate) fn signed_in(&self) -> Vec<Arc<BrowserSession>> {
         self.handle.state().read(|world| {
-            let sessions = world.signed_in(self.principal.token, self.handle.time(world));
+            let sessions = world.signed_in(self.principal.token(), self.handle.time(world));
             sessions.into_iter().cloned().collect()
         })
     }
@@ -122,7 +122,7 @@ impl Visible {
 
     /// Waits until the caller has lost rights. A stream ends then.
     pub(crate) async fn rights_lost(&self) -> Failure {
-        let mut changed = self.state().token_changed(self.principal.token);
+        let mut changed = self.state().token_changed(self.principal.token());
         loop {
             changed.mark_unchanged();
             let life = self.state().read(|world| {

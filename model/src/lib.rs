@@ -100,7 +100,7 @@ pub use masker::{
 pub use matching::{Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
-pub use principal::Principal;
+pub use principal::{Credential, Principal, Share, UsedToken};
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use proposal::propose;
 pub use reason::Reason;

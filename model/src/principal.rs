@@ -1,4 +1,4 @@
-//! The credential with which a person acts, and its present rights.
+//! The credential with which somebody acts, and its present rights.
 
 use crate::actor::Actor;
 use crate::blob::BlobLink;
@@ -8,67 +8,117 @@ use crate::token::{Token, TokenHash};
 use crate::world::World;
 use crate::{BlobLinkId, SessionId, Timestamp, TokenId};
 
-/// The actor of a request. Today this is a credential of a token. Later it may also be a person, or the project of a job.
+/// The actor of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    pub token: TokenId,
+    /// The name that people see.
     pub name: String,
-    /// Hash of the secret of the presented token, or of the token that created the session.
+    pub credential: Credential,
+}
+
+/// What a caller has presented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    Token(UsedToken),
+    /// The cookie of a browser, which was signed in with this token.
+    Session(SessionId, UsedToken),
+    /// A link to a blob, which was made with this token.
+    Link(BlobLinkId, UsedToken),
+}
+
+/// A token and one of its secrets. The principal loses its rights when the token does not accept the secret any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsedToken {
+    pub token: TokenId,
     pub secret: TokenHash,
-    /// The session, if the credential is the cookie of a browser.
-    pub session: Option<SessionId>,
-    /// The link, if the credential is a link to a blob.
-    pub link: Option<BlobLinkId>,
+}
+
+/// Those who share a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Share {
+    Token(TokenId),
 }
 
 impl Principal {
     pub fn of_token(token: &Token, secret: TokenHash) -> Self {
-        Self {
-            token: token.id,
-            name: token.name.clone(),
-            secret,
-            session: None,
-            link: None,
-        }
+        Self::with(token, secret, Credential::Token)
     }
 
     pub fn of_cookie(world: &World, cookie: &SessionCookie) -> Option<Self> {
         let session = world.session(cookie.session)?;
         let session = Some(session).filter(|session| session.hash == cookie.secret.hash())?;
-        Some(Self {
-            session: Some(session.id),
-            ..Self::of_token(world.token(session.token)?, session.made_with)
-        })
+        let token = world.token(session.token)?;
+        Some(Self::with(token, session.made_with, |used| {
+            Credential::Session(session.id, used)
+        }))
     }
 
     /// The user of a link, who acts for the token that created the link.
     pub fn of_link(world: &World, link: &BlobLink) -> Option<Self> {
         let token = world.token(link.token)?;
-        Some(Self {
-            link: Some(link.id),
-            ..Self::of_token(token, token.hash)
-        })
+        Some(Self::with(token, token.hash, |used| {
+            Credential::Link(link.id, used)
+        }))
+    }
+
+    fn with(
+        token: &Token,
+        secret: TokenHash,
+        credential: impl FnOnce(UsedToken) -> Credential,
+    ) -> Self {
+        Self {
+            name: token.name.clone(),
+            credential: credential(UsedToken {
+                token: token.id,
+                secret,
+            }),
+        }
+    }
+
+    /// The token that the principal acts with.
+    pub const fn used(&self) -> UsedToken {
+        match self.credential {
+            Credential::Token(used) | Credential::Session(_, used) | Credential::Link(_, used) => {
+                used
+            }
+        }
+    }
+
+    pub const fn token(&self) -> TokenId {
+        self.used().token
+    }
+
+    pub const fn session(&self) -> Option<SessionId> {
+        match self.credential {
+            Credential::Session(session, _) => Some(session),
+            Credential::Token(_) | Credential::Link(..) => None,
+        }
+    }
+
+    pub const fn is_link(&self) -> bool {
+        match self.credential {
+            Credential::Link(..) => true,
+            Credential::Token(_) | Credential::Session(..) => false,
+        }
     }
 
     /// The rights of the principal at `now`. None if the credential is not valid any more.
     pub fn rights(&self, world: &World, now: Timestamp) -> Option<Rights> {
-        let token = world.token(self.token)?;
-        let has_session = self.session.is_none_or(|id| {
-            let session = world.session(id);
-            session.is_some_and(|session| session.is_valid(now))
-        });
-        let has_link = self.link.is_none_or(|id| {
-            let link = world.blob_link(id);
-            link.is_some_and(|link| !link.is_over(now))
-        });
-        let is_valid = token.accepts(&self.secret, now) && has_session && has_link;
-        is_valid.then(|| Rights::from(&**token))
+        let UsedToken { token, secret } = self.used();
+        let token = world.token(token)?;
+        let is_valid = match self.credential {
+            Credential::Token(_) => true,
+            Credential::Session(session, _) => world.session(session)?.is_valid(now),
+            Credential::Link(link, _) => !world.blob_link(link)?.is_over(now),
+        };
+        (is_valid && token.accepts(&secret, now)).then(|| Rights::from(&**token))
     }
 
     /// When the secret expires. None if it does not expire.
     pub fn ends_at(&self, world: &World) -> Option<Timestamp> {
-        let token = world.token(self.token)?;
-        let former = token.former.as_ref().filter(|it| it.hash == self.secret);
+        let UsedToken { token, secret } = self.used();
+        let token = world.token(token)?;
+        let former = token.former.as_ref().filter(|it| it.hash == secret);
         let former = former.map(|it| it.expires_at);
         token.expires_at.into_iter().chain(former).min()
     }
@@ -76,13 +126,13 @@ impl Principal {
     /// The actor for changes of the principal.
     pub fn actor(&self) -> Actor {
         Actor::Token {
-            id: self.token,
+            id: self.token(),
             name: self.name.clone(),
         }
     }
 
-    /// The token whose share of a limit the principal uses.
-    pub const fn share(&self) -> TokenId {
-        self.token
+    /// Whose share of a limit the principal uses.
+    pub const fn share(&self) -> Share {
+        Share::Token(self.token())
     }
 }

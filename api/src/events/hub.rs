@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
-use model::{JobId, Principal, ProjectId, Rights, TokenId};
+use model::{JobId, Principal, ProjectId, Rights, Share};
 use reconciler::Handle;
 use state::{ChangesGone, Published, Seq, Subscription};
 use tokio::sync::mpsc;
@@ -35,7 +35,7 @@ pub(super) struct Listeners {
     /// Listeners that follow more than one job.
     pub(super) broad: Vec<u64>,
     /// The number of listeners of each token.
-    pub(super) of_shares: HashMap<TokenId, usize>,
+    pub(super) of_shares: HashMap<Share, usize>,
     /// The number of listeners that are limited to each project.
     pub(super) of_projects: HashMap<ProjectId, usize>,
     /// The last commit whose events were sent, while the task runs.

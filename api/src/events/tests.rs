@@ -1,6 +1,6 @@
 //! Tests listeners without a daemon: limits, order, and how they are closed.
 
-use model::{Change, Projects, RunnerId, Scope, TokenHash, TokenId};
+use model::{Change, Credential, Projects, RunnerId, Scope, TokenHash, TokenId, UsedToken};
 use state::Published;
 
 use super::hub::Sender;
@@ -46,11 +46,11 @@ fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
 /// A subscription to all events, for this token.
 fn wanted(token: TokenId) -> Wanted {
     let principal = Principal {
-        token,
         name: "listener".to_owned(),
-        secret: TokenHash::of("x"),
-        session: None,
-        link: None,
+        credential: Credential::Token(UsedToken {
+            token,
+            secret: TokenHash::of("x"),
+        }),
     };
     Wanted {
         principal: Arc::new(principal),

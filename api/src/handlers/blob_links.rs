@@ -60,7 +60,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
             path,
             use_for,
             life,
-            token: user.principal().token,
+            token: user.principal().token(),
         },
         key,
     });

@@ -84,7 +84,7 @@ async fn begin(
     let found = principal.and_then(|principal| {
         let token = handle
             .state()
-            .read(|world| world.token(principal.token).cloned());
+            .read(|world| world.token(principal.token()).cloned());
         Some((principal, token?))
     });
     let Some((principal, token)) = found else {
@@ -95,7 +95,7 @@ async fn begin(
     let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
     let sign_in = SignIn {
         token: token.id,
-        secret: principal.secret,
+        secret: principal.used().secret,
         device,
         address: arrival.peer.address,
     };
@@ -126,7 +126,7 @@ pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &Sess
 pub(crate) fn list(user: &Visible) -> Vec<wire::Session> {
     let sessions = user.signed_in().into_iter().rev();
     let shown =
-        sessions.map(|session| shown(&session, user.principal().session == Some(session.id)));
+        sessions.map(|session| shown(&session, user.principal().session() == Some(session.id)));
     shown.collect()
 }
 
@@ -143,13 +143,13 @@ pub(crate) async fn end_named(user: &Visible, id: &str) -> Result<bool, Failure>
     let not_found = |_| Failure::not_found("session", id);
     let id: SessionId = id.parse().map_err(not_found)?;
     user.sign_out(id).await?;
-    Ok(user.principal().session == Some(id))
+    Ok(user.principal().session() == Some(id))
 }
 
 /// Signs all browsers out. Also revokes the token if the request says so.
 pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Response, Failure> {
     if request.query.flag("tokens")? {
-        user.revoke_token(user.principal().token).await?;
+        user.revoke_token(user.principal().token()).await?;
     } else {
         user.sign_out_everywhere().await?;
     }

@@ -143,7 +143,7 @@ async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<
 }
 
 pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {
-    if let Some(session) = frame.user.principal().session {
+    if let Some(session) = frame.user.principal().session() {
         frame.user.sign_out(session).await?;
     }
     Ok(forgotten(frame))
@@ -172,7 +172,7 @@ pub(super) async fn end_sessions(frame: &Frame<'_>, typed: &Typed) -> Result<Res
     if typed.text("tokens") == "true" {
         frame
             .user
-            .revoke_token(frame.user.principal().token)
+            .revoke_token(frame.user.principal().token())
             .await?;
     } else {
         frame.user.sign_out_everywhere().await?;

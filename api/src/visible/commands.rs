@@ -58,8 +58,8 @@ impl Visible {
     /// The daemon, for a command about tokens. A replaced secret must not replace the new secret.
     fn managing(&self) -> Result<&Handle, Failure> {
         let handle = self.acting()?;
-        let secret = |world: &World| Some(world.token(self.principal.token)?.hash);
-        if handle.state().read(secret) == Some(self.principal.secret) {
+        let secret = |world: &World| Some(world.token(self.principal.token())?.hash);
+        if handle.state().read(secret) == Some(self.principal.used().secret) {
             return Ok(handle);
         }
         Err(Failure::new(
@@ -230,7 +230,7 @@ impl Visible {
     }
 
     fn token_expires_at(&self) -> Option<Timestamp> {
-        let token = self.principal.token;
+        let token = self.principal.token();
         self.state().read(|world| world.token(token)?.expires_at)
     }
 
@@ -240,12 +240,12 @@ impl Visible {
     }
 
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
-        let token = self.principal.token;
+        let token = self.principal.token();
         self.submit(Shown(SignOut { token, session })).await
     }
 
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
-        let token = self.principal.token;
+        let token = self.principal.token();
         self.acting()?.sign_ins().end_links(token);
         self.submit(Shown(SignOutEverywhere { token })).await
     }

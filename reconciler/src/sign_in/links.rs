@@ -32,8 +32,8 @@ impl SignInLinks {
     /// Adds a link. If there are too many, removes the oldest link of the same token, or else the oldest link of all.
     fn add(&mut self, hash: TokenHash, principal: Principal, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
-        let token = principal.token;
-        let of_token = |link: &Link| link.principal.token == token;
+        let token = principal.token();
+        let of_token = |link: &Link| link.principal.token() == token;
         let too_many =
             self.0.iter().filter(|link| of_token(link)).count() >= SIGN_IN_LINKS_OF_TOKEN;
         if too_many && let Some(oldest) = self.0.iter().position(of_token) {
@@ -61,7 +61,7 @@ impl SignInLinks {
     }
 
     fn end(&mut self, token: TokenId) {
-        self.0.retain(|link| link.principal.token != token);
+        self.0.retain(|link| link.principal.token() != token);
     }
 }
 
@@ -99,17 +99,18 @@ impl SignIns {
 
 #[cfg(test)]
 mod tests {
+    use model::{Credential, UsedToken};
     use uuid::Uuid;
 
     use super::*;
 
     fn token(n: usize) -> Principal {
         Principal {
-            token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
             name: n.to_string(),
-            secret: TokenHash::of("a secret"),
-            session: None,
-            link: None,
+            credential: Credential::Token(UsedToken {
+                token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
+                secret: TokenHash::of("a secret"),
+            }),
         }
     }
 
@@ -169,7 +170,7 @@ mod tests {
         for n in 0..4 {
             links.add(hash(n), token(n % 2), now);
         }
-        links.end(token(0).token);
+        links.end(token(0).token());
         let found: Vec<bool> = (0..4)
             .map(|n| links.find(&hash(n), now).is_some())
             .collect();

@@ -81,6 +81,8 @@ pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Toke
     wire::Token {
         id: token.id.uuid(),
         name: token.name.clone(),
+        // Every token belongs to the user of the first start.
+        user: "owner".to_owned(),
         scopes: token
             .scopes
             .iter()

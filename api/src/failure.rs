@@ -220,6 +220,7 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::PollReplaced
         | ErrorCode::TooManyTokens
         | ErrorCode::LastAdmin
+        | ErrorCode::LoginPending
         | ErrorCode::PathConflict
         | ErrorCode::FolderFull
         | ErrorCode::NotTheTip

@@ -143,9 +143,8 @@ impl Exit {
             }
             C::LogMismatch | C::ArtifactMismatch | C::ArtifactUnreadable => Self::Failed,
             C::CheckoutFailed | C::NameTaken | C::RunnerInUse | C::PollReplaced => Self::Failed,
-            C::TooManyTokens | C::LastAdmin | C::NoSecretKey | C::PreconditionFailed => {
-                Self::Failed
-            }
+            C::TooManyTokens | C::LastAdmin | C::LoginPending | C::NoSecretKey => Self::Failed,
+            C::PreconditionFailed => Self::Failed,
             C::PathConflict | C::FolderFull | C::NotTheTip | C::DigestMismatch => Self::Failed,
             C::RangeNotSatisfiable => Self::Failed,
             // A newer daemon, or something between this program and the daemon.

@@ -118,7 +118,7 @@ pub enum ErrorCode {
     ArtifactUnreadable,
     /// 409: the job cannot get the files of the repository; the detail names the commit and the reason.
     CheckoutFailed,
-    /// 409: a runner of that name is already registered.
+    /// 409: there is a runner of that name already, or there is or was a user of it.
     NameTaken,
     /// 409: another process uses this registration; each process needs its own registration.
     RunnerInUse,
@@ -126,8 +126,10 @@ pub enum ErrorCode {
     PollReplaced,
     /// 409: the number of tokens has reached its limit.
     TooManyTokens,
-    /// 409: without this token nobody could manage the daemon.
+    /// 409: without this token or user nobody could manage the daemon.
     LastAdmin,
+    /// 409: nobody has confirmed the sign-in of the device yet; ask again.
+    LoginPending,
     /// 429: the number of unfinished jobs has reached its limit.
     TooManyJobs,
     /// 429: too many requests of one caller, or too many failed authentications. Nothing was done; `Retry-After` has

@@ -22,6 +22,9 @@ pub struct CreateToken {
     /// True if it stays valid until it is revoked, or until the caller's token expires.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_expires: bool,
+    /// A service user that owns it; absent: the caller's user. For administrators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
 }
 
 /// A token without its secret.
@@ -29,6 +32,9 @@ pub struct CreateToken {
 pub struct Token {
     pub id: Uuid,
     pub name: String,
+    /// The owner. The token may do nothing that its owner may not do.
+    #[serde(default)]
+    pub user: String,
     pub scopes: Vec<String>,
     /// The names of its projects; absent: all projects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,6 +63,13 @@ pub struct RegenerateToken {
     /// Seconds until the token expires; absent: unchanged. A caller whose own token expires gives no later end than that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_in_seconds: Option<u64>,
+}
+
+/// The body that gives a token to another user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MoveToken {
+    pub user: String,
 }
 
 /// A new token with its secret, which only this answer has.

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
 use model::decide::{SignIn, SignedIn};
-use model::{PlainToken, Principal, SessionCookie, SessionId, TokenHash, TokenKind};
+use model::{PlainToken, Principal, SessionCookie, SessionId, TokenHash, TokenKind, World};
 use reconciler::Handle;
 use warp::reply::Response;
 use wire::{CreateSession, CreateSignInLink, ErrorCode, SignInLink};
@@ -18,8 +18,13 @@ use crate::visible::Visible;
 pub(crate) async fn create(handle: &Handle, mut request: Request) -> Result<Response, Failure> {
     check_sign_in(&request)?;
     let asked: CreateSession = request.body.json(&request.headers).await?;
-    let made = sign_in(handle, &request, &asked.token).await?;
-    let mut response = reply::json(StatusCode::CREATED, &shown(&made.session, true));
+    let CreateSession::Token { token } = asked else {
+        return Err(Failure::invalid("token", "is required"));
+    };
+    let made = sign_in(handle, &request, &token).await?;
+    let name = |world: &World| Some(world.token(made.session.token)?.name.clone());
+    let session = shown(&made.session, handle.state().read(name), true);
+    let mut response = reply::json(StatusCode::CREATED, &session);
     remember(&mut response, &request, &made.cookie);
     Ok(response)
 }
@@ -125,8 +130,11 @@ pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &Sess
 /// The browsers that are signed in with the same token, the newest first.
 pub(crate) fn list(user: &Visible) -> Vec<wire::Session> {
     let sessions = user.signed_in().into_iter().rev();
-    let shown =
-        sessions.map(|session| shown(&session, user.principal().session() == Some(session.id)));
+    let shown = sessions.map(|session| {
+        let current = user.principal().session() == Some(session.id);
+        // All are of the caller's token.
+        shown(&session, Some(user.principal().name.clone()), current)
+    });
     shown.collect()
 }
 
@@ -169,10 +177,11 @@ pub(crate) fn forget(response: &mut Response, request: &Request) {
     );
 }
 
-fn shown(session: &model::BrowserSession, current: bool) -> wire::Session {
+fn shown(session: &model::BrowserSession, token: Option<String>, current: bool) -> wire::Session {
     wire::Session {
         id: session.id.uuid(),
         device: session.device.clone(),
+        token,
         address: session.address,
         created_at: session.created_at,
         seen_at: session.seen_at,

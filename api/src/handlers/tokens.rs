@@ -48,6 +48,9 @@ pub(crate) async fn make(
     let key = attempt.key(user, "create token")?;
     let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
+    if let Some(user) = &asked.user {
+        return Err(Failure::not_found("user", user));
+    }
     let projects = match asked.projects {
         // By default the projects of the caller's token.
         None => user.rights().projects,

@@ -72,6 +72,7 @@ fn asked(typed: &Typed) -> Result<CreateToken, Failure> {
         projects: (!projects.is_empty()).then_some(projects),
         expires_in_seconds: seconds,
         never_expires: seconds.is_none(),
+        user: None,
     })
 }
 

@@ -28,6 +28,10 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "needs ten thousand tokens; the model's tests check the limit",
     ),
     (
+        ErrorCode::LoginPending,
+        "takes 30 s of real time; see the sign-in of devices",
+    ),
+    (
         ErrorCode::TooManyJobs,
         "needs ten thousand jobs; the model's tests check the limit",
     ),
@@ -94,7 +98,8 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::RunnerInUse => Some(ErrorCode::PollReplaced),
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
         ErrorCode::TooManyTokens => Some(ErrorCode::LastAdmin),
-        ErrorCode::LastAdmin => Some(ErrorCode::TooManyJobs),
+        ErrorCode::LastAdmin => Some(ErrorCode::LoginPending),
+        ErrorCode::LoginPending => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::RateLimited),
         ErrorCode::RateLimited => Some(ErrorCode::NoSecretKey),
         ErrorCode::NoSecretKey => Some(ErrorCode::PreconditionFailed),

@@ -106,6 +106,7 @@ impl Command {
                     projects: (!project.is_empty()).then_some(project),
                     expires_in_seconds: expires_in.seconds(),
                     never_expires: expires_in == Life::Unlimited,
+                    user: None,
                 };
                 let created = client.create_token(&request).await?;
                 let is_cut = expires_in.is_cut(&created.token);

@@ -299,6 +299,7 @@ pub(crate) fn token() -> Token {
     Token {
         id: id(8),
         name: "ci".to_owned(),
+        user: "ann".to_owned(),
         scopes: vec!["job:read".to_owned(), "dispatch".to_owned()],
         projects: Some(vec!["main".to_owned()]),
         created_at: at(0),

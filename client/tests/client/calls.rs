@@ -139,6 +139,7 @@ async fn a_request_for_a_secret_is_repeated_with_its_key() {
         projects: None,
         expires_in_seconds: None,
         never_expires: false,
+        user: None,
     };
     let error = server.client().create_token(&asked).await.unwrap_err();
     let problem = error.problem().unwrap();

@@ -170,6 +170,7 @@ pub(crate) fn token(texts: Texts) -> Token {
     Token {
         id: id(80),
         name: texts.text("ci"),
+        user: texts.text("ann"),
         scopes: vec![texts.text("job:read"), "dispatch".to_owned()],
         projects: Some(vec![texts.text("infra")]),
         created_at: ago(90_000),
@@ -184,6 +185,7 @@ pub(crate) fn session(texts: Texts) -> Session {
     Session {
         id: id(81),
         device: texts.text("Firefox on Linux"),
+        token: Some(texts.text("ci")),
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         created_at: ago(90_000),
         seen_at: ago(60),

@@ -22,6 +22,7 @@ fn main() {
         viewer: Some(Viewer {
             name: "ada".to_owned(),
             scopes: vec![Scope::Admin],
+            roles: None,
         }),
         version: "0.1.0".to_owned(),
         theme: Theme::System,

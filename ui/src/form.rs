@@ -156,6 +156,8 @@ pub(crate) struct Field<'a> {
     pub(crate) form: &'a str,
     /// The most characters of a one-line text.
     pub(crate) most: Option<u64>,
+    /// What a password manager may fill in.
+    pub(crate) filled: &'a str,
 }
 
 impl<'a> Field<'a> {
@@ -168,6 +170,7 @@ impl<'a> Field<'a> {
             marked: false,
             form: "field",
             most: None,
+            filled: "off",
         }
     }
 
@@ -197,6 +200,11 @@ impl<'a> Field<'a> {
         self
     }
 
+    pub(crate) const fn filled(mut self, with: &'a str) -> Self {
+        self.filled = with;
+        self
+    }
+
     /// A one-line text. `kind` is the type of the input.
     pub(crate) fn input(&self, kind: &str, value: &str, refused: &Refused) -> Markup {
         let must_have_text = self.required && kind == "text";
@@ -208,7 +216,7 @@ impl<'a> Field<'a> {
         };
         self.around(refused, |described, invalid| html! {
             input id=(self.id()) name=(self.name) type=(kind) value=(value) required[self.required] maxlength=[self.most]
-                pattern=[must_have_text.then_some(r".*\S.*")] title=[must_have_text.then_some("More than spaces")] autocomplete="off" spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
+                pattern=[must_have_text.then_some(r".*\S.*")] title=[must_have_text.then_some("More than spaces")] autocomplete=(self.filled) spellcheck="false" aria-invalid=[invalid] aria-describedby=[described];
         })
     }
 

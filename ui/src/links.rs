@@ -17,6 +17,8 @@ pub(crate) const IN_A_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 pub const OVERVIEW: &str = "/";
 pub const LOGIN: &str = "/login";
 pub const LOGOUT: &str = "/logout";
+/// Confirms the sign-in of a device.
+pub const DEVICE: &str = "/device";
 pub const WORKFLOWS: &str = "/workflows";
 pub const JOBS: &str = "/jobs";
 pub const RUNNERS: &str = "/runners";
@@ -31,6 +33,8 @@ pub const RULES: &str = "/notifications/rules";
 pub const TOKENS: &str = "/tokens";
 pub const AUDIT: &str = "/audit";
 pub const SETTINGS: &str = "/settings";
+pub const PASSWORD: &str = "/settings/password";
+pub const USERS: &str = "/users";
 pub const ABOUT: &str = "/about";
 /// The stream of changed topics: server-sent events named `changed`, whose data is a JSON array of topics.
 pub const LIVE: &str = "/live";
@@ -260,6 +264,32 @@ pub fn delete_secret(project_name: &str, name: &str) -> String {
     format!("{}/{}/delete", secrets(project_name), segment(name))
 }
 
+pub fn members(project_name: &str) -> String {
+    format!("{}/members", project(project_name))
+}
+
+pub fn remove_member(project_name: &str, user: &str) -> String {
+    format!("{}/{}/remove", members(project_name), segment(user))
+}
+
+/// The page of a user, and the action that changes the user.
+pub fn user(name: &str) -> String {
+    format!("{USERS}/{}", segment(name))
+}
+
+/// Makes a link with which the user sets a password.
+pub fn user_link(name: &str) -> String {
+    format!("{}/link", user(name))
+}
+
+pub fn delete_user(name: &str) -> String {
+    format!("{}/delete", user(name))
+}
+
+pub fn tokens_of(user: &str) -> String {
+    with_query(TOKENS, &[("user", user)])
+}
+
 pub fn regenerate_token(id: Uuid) -> String {
     format!("{TOKENS}/{id}/regenerate")
 }
@@ -272,7 +302,7 @@ pub fn end_session(id: Uuid) -> String {
     format!("{SETTINGS}/sessions/{id}/end")
 }
 
-/// Ends all sessions of the token.
+/// Ends all sessions of the viewer.
 pub const END_SESSIONS: &str = "/settings/sessions/end";
 
 /// The path, if it leads to a page of this daemon, and not to another host or out of the path below which the daemon is.

@@ -4,6 +4,8 @@
 mod dialogs;
 mod problem;
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use maud::{DOCTYPE, Markup, html};
 use uuid::Uuid;
@@ -32,9 +34,15 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// True if the viewer has this scope. Pages hide links and actions that the viewer may not use.
+    /// True if the viewer has this scope in at least one project. Pages hide links and actions that the viewer may not use.
     pub fn may(&self, scope: Scope) -> bool {
         self.viewer.as_ref().is_some_and(|viewer| viewer.may(scope))
+    }
+
+    /// True if the viewer has this scope in the project with this name.
+    pub fn may_in(&self, project: &str, scope: Scope) -> bool {
+        let viewer = self.viewer.as_ref();
+        viewer.is_some_and(|viewer| viewer.may_in(project, scope))
     }
 
     /// The idempotency key of one form. It starts with the page's key, so two renderings of a page can be compared
@@ -66,16 +74,28 @@ pub(crate) fn name_of(form: &str) -> String {
     name
 }
 
-/// The token of the session.
+/// The user who is signed in.
 #[derive(Debug, Clone)]
 pub struct Viewer {
     pub name: String,
+    /// What the viewer may do in at least one project.
     pub scopes: Vec<Scope>,
+    /// What the viewer may do in each project, by its name. `None`: the scopes count in all projects.
+    pub roles: Option<BTreeMap<String, Vec<Scope>>>,
 }
 
 impl Viewer {
     pub fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
+    }
+
+    fn may_in(&self, project: &str, scope: Scope) -> bool {
+        match &self.roles {
+            None => self.may(scope),
+            Some(roles) => roles
+                .get(project)
+                .is_some_and(|scopes| scopes.contains(&scope)),
+        }
     }
 
     fn scope_names(&self) -> Vec<&'static str> {

@@ -183,6 +183,7 @@ pub(super) fn visit(reader: Option<&(Principal, Rights)>, now: Timestamp) -> Vis
         viewer: reader.map(|(principal, rights)| Viewer {
             name: principal.name.clone(),
             scopes: rights.scopes.iter().map(Convert::converted).collect(),
+            roles: None,
         }),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         theme: Theme::System,

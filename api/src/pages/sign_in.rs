@@ -58,6 +58,7 @@ pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
 fn form(service: &Service, next: &str, refused: &Refused) -> String {
     let page = Login {
         next: links::local(next).unwrap_or(""),
+        passwords: false,
         first_token: is_new(service).then_some(FIRST_TOKEN),
         refused,
     };

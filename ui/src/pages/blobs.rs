@@ -87,7 +87,7 @@ fn folder(visit: &Visit, page: &Blobs<'_>, project: &str) -> Markup {
             }
         }))
         (more(links::BLOBS, &[("project", project), ("prefix", page.prefix)], list.next_cursor.as_deref()))
-        @if visit.may(Scope::BlobWrite) { (upload(page, project)) }
+        @if visit.may_in(project, Scope::BlobWrite) { (upload(page, project)) }
     }
 }
 
@@ -112,7 +112,7 @@ fn blob_row(visit: &Visit, page: &Blobs<'_>, project: &str, blob: &Blob) -> Mark
             td { @if let Some(expires) = blob.expires_at { (in_future(expires, visit.now)) } }
             td { code.cut title=(blob.sha256) { (blob.sha256) } }
             td.end {
-                @if visit.may(Scope::BlobWrite) {
+                @if visit.may_in(project, Scope::BlobWrite) {
                     (form::guarded(visit, &links::delete_blob(project, &blob.path), "Delete", &format!("This deletes {name}.")))
                 }
             }

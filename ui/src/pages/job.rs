@@ -69,7 +69,7 @@ pub fn job(visit: &Visit, page: &JobPage<'_>) -> Markup {
                     @if !job.outputs.is_empty() { (cards::outputs(job)) }
                 }))
                 (cards::inputs(job))
-                @if visit.may(Scope::JobWrite) {
+                @if visit.may_in(&job.workflow.source, Scope::JobWrite) {
                     (region("removal", &[&topic], &html! { @if job.state.is_terminal() { (remove(visit, job)) } }))
                 }
             }
@@ -177,7 +177,7 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
         &[("job", &job.id.to_string())],
     );
     html! {
-        @if visit.may(Scope::Dispatch) {
+        @if visit.may_in(&job.workflow.source, Scope::Dispatch) {
             @if page.is_suspended {
                 a.tag href=(links::scan(&workflow, &job.scan)) { "suspended" }
             } @else if job.state.is_terminal() && page.pending_retry.is_none() {
@@ -186,7 +186,7 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
             }
             a.button href=(again) data-key="d" { "Run with changes" }
         }
-        @if visit.may(Scope::JobWrite) && !job.state.is_terminal() {
+        @if visit.may_in(&job.workflow.source, Scope::JobWrite) && !job.state.is_terminal() {
             (form::guarded(visit, &links::cancel_job(job.id), "Cancel", if job.state == JobState::Scheduled {
                 "It will not run and will not be retried."
             } else {

@@ -63,10 +63,10 @@ pub fn notifications(visit: &Visit, page: &Notifications<'_>) -> Markup {
 
 /// Whether the viewer may change what this project, or the instance, has.
 fn may_change(visit: &Visit, project: Option<&String>) -> bool {
-    visit.may(match project {
-        Some(_) => Scope::NotifyWrite,
-        None => Scope::Admin,
-    })
+    match project {
+        Some(project) => visit.may_in(project, Scope::NotifyWrite),
+        None => visit.may(Scope::Admin),
+    }
 }
 
 fn owner(project: Option<&String>) -> &str {

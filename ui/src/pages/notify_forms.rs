@@ -1,7 +1,7 @@
 //! The forms that add channels and rules.
 
 use maud::{Markup, html};
-use wire::Scope;
+use wire::{Project, Scope};
 
 use super::notifications::Notifications;
 use crate::form::{self, Field, Limit, Refused};
@@ -109,15 +109,17 @@ fn target(kind: &str, refused: &Refused) -> Markup {
 /// The owner: a project, or the instance for an administrator.
 fn project(visit: &Visit, page: &Notifications<'_>, form: &str, refused: &Refused) -> Markup {
     let field = Field::new("project", "Project").of(form);
-    let Some(first) = page.projects.first() else {
+    if page.projects.is_empty() {
         return field.input("text", "", refused);
-    };
+    }
     let instance = visit.may(Scope::Admin);
     let instance = instance.then(|| (String::new(), "none: the instance".to_owned()));
-    let projects = page.projects.iter();
+    let mine = |project: &&Project| visit.may_in(&project.name, Scope::NotifyWrite);
+    let projects = page.projects.iter().filter(mine);
     let projects = projects.map(|project| (project.name.clone(), project.name.clone()));
     let options: Vec<_> = projects.chain(instance).collect();
-    field.select(&options, &first.name, refused)
+    let first = options.first().map_or("", |(name, _)| name);
+    field.select(&options, first, refused)
 }
 
 pub(super) fn add_rule(visit: &Visit, page: &Notifications<'_>) -> Markup {

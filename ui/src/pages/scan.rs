@@ -32,18 +32,19 @@ pub struct ScanPage<'a> {
 
 pub fn scan(visit: &Visit, page: &ScanPage<'_>) -> Markup {
     let scan = &page.status.scan;
+    let project = &page.status.workflow.source;
     let name = links::workflow_name(&page.status.workflow);
     let topic = topics::scan(page.status.workflow.id, &scan.name);
     let path = links::scan(&name, &scan.name);
     let suspended = page.status.suspended.as_ref();
     let is_itself = suspended.is_some_and(|it| it.part == SuspendedPart::Scan);
     let actions = html! {
-        @if visit.may(Scope::Dispatch) && page.why.state == "active" {
+        @if visit.may_in(project, Scope::Dispatch) && page.why.state == "active" {
             // Not highlighted for a suspended scan, which cannot be dispatched.
             a.button.first[suspended.is_none()] href=(links::dispatch(&name, &scan.name)) data-key="d" { "Dispatch" }
         }
         @if page.why.state == "active" {
-            (toggle(visit, &path, is_itself))
+            (toggle(visit, project, &path, is_itself))
         }
         @if page.has_neighbours { a.button href=(links::graph_of_scan(&name, &scan.name)) { "Graph" } }
         a.button href=(links::with_query(links::JOBS, &[("workflow", &name), ("scan", &scan.name)])) { "Jobs" }

@@ -117,8 +117,8 @@ pub(super) fn shape_of(condition: &Condition) -> &'static str {
 pub fn source(visit: &Visit, source: &Source) -> Markup {
     let topic = topics::source(&source.name);
     let actions = html! {
-        @if visit.may(Scope::ProjectWrite) { (form::button(visit, &links::sync_source(&source.name), "Look now")) }
-        @if let Some(tip) = source.tip.as_ref().filter(|_| source.is_held() && visit.may(Scope::ProjectWrite)) {
+        @if visit.may_in(&source.name, Scope::ProjectWrite) { (form::button(visit, &links::sync_source(&source.name), "Look now")) }
+        @if let Some(tip) = source.tip.as_ref().filter(|_| source.is_held() && visit.may_in(&source.name, Scope::ProjectWrite)) {
             (approval(visit, source, &tip.commit))
         }
         a.button href=(links::project(&source.name)) { "Vars and secrets" }

@@ -67,14 +67,14 @@ pub(super) fn resumed(resumed: Option<&Resumption>) -> Markup {
 }
 
 /// The form that suspends or resumes a workflow or scan. [`links::suspend`] says what `part` is.
-pub(super) fn toggle(visit: &Visit, part: &str, is_suspended: bool) -> Markup {
+pub(super) fn toggle(visit: &Visit, project: &str, part: &str, is_suspended: bool) -> Markup {
     let field = Field::new("reason", "Why, in one line")
         .of("suspension")
         .at_most(REASON_CHARS);
     let refused = Refused::default();
     let text = |field: &Field<'_>| field.input("text", "", &refused);
     html! {
-        @if !visit.may(Scope::WorkflowWrite) {
+        @if !visit.may_in(project, Scope::WorkflowWrite) {
         } @else if is_suspended {
             (form::disclosed(visit, &links::resume(part), "Resume",
                 "Its schedules catch up as configured, and its expressions are evaluated once for what they missed.",

@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 use wire::{CreatedToken, Page, Scope, Token};
 
+use super::settings::{expiry, last_used};
 use crate::form::{Field, Refused};
 use crate::list::{card, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
-use crate::words::{at, copy_button, date};
+use crate::words::{at, copy_button};
 use crate::{form, links};
 
 pub struct Tokens<'a> {
@@ -17,7 +18,15 @@ pub struct Tokens<'a> {
 }
 
 pub fn tokens(visit: &Visit, page: &Tokens<'_>) -> Markup {
-    let heads = ["name", "scopes", "projects", "expires", "last used", ""];
+    let heads = [
+        "name",
+        "owner",
+        "scopes",
+        "projects",
+        "expires",
+        "last used",
+        "",
+    ];
     let content = html! {
         (heading("Tokens", &html! {}, &html! {}))
         @if let Some(created) = page.created { (new(created)) }
@@ -50,14 +59,14 @@ fn row(visit: &Visit, token: &Token) -> Markup {
     html! {
         tr {
             td { (token.name) }
+            td { (token.user) }
             td.wide { @for scope in &token.scopes { span.tag { (scope) } " " } }
             td.wide { @match &token.projects { Some(projects) => (projects.join(", ")), None => "all" } }
             td {
-                @match token.expires_at { Some(expires) => (at(expires)), None => "never" }
-                @if token.expires_soon { " " span.tag { "soon" } }
+                (expiry(token))
                 @if let Some(former) = token.former_expires_at { p.small.muted { "previous secret accepted until " (at(former)) } }
             }
-            td { @match token.last_used { Some(day) => (date(day)), None => span.muted { "never" } } }
+            td { (last_used(token)) }
             td.end {
                 (form::guarded_with(visit, &links::regenerate_token(token.id), "Regenerate",
                     "The token gets a new secret. The current one is accepted for the time you choose.", &overlap(token)))

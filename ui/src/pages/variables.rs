@@ -83,7 +83,7 @@ fn used_by(scans: &[ScanName]) -> Markup {
 
 fn vars(visit: &Visit, page: &Variables<'_>) -> Markup {
     let project = &page.project.name;
-    let may = visit.may(Scope::ProjectWrite);
+    let may = visit.may_in(project, Scope::ProjectWrite);
     html! {
         (card("vars", "Vars", &html! { (page.vars.len()) }, &html! {
             @if page.vars.is_empty() {
@@ -128,7 +128,7 @@ fn changed(visit: &Visit, named: &Named) -> Markup {
 
 fn secrets(visit: &Visit, page: &Variables<'_>) -> Markup {
     let project = &page.project.name;
-    let may = visit.may(Scope::SecretWrite);
+    let may = visit.may_in(project, Scope::SecretWrite);
     html! {
         (card("secrets", "Secrets", &html! { (page.secrets.len()) }, &html! {
             @if page.secrets.is_empty() {

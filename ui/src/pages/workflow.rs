@@ -54,7 +54,7 @@ pub fn workflow(visit: &Visit, page: &WorkflowPage<'_>) -> Markup {
     let actions = html! {
         a.button href=(links::revisions(&name)) { "File and revisions" }
         @if workflow.retired.is_none() || workflow.suspended.is_some() {
-            (toggle(visit, &links::below_workflow(&name), workflow.suspended.is_some()))
+            (toggle(visit, &workflow.source, &links::below_workflow(&name), workflow.suspended.is_some()))
         }
     };
     let content = html! {
@@ -233,7 +233,7 @@ fn scan_row(visit: &Visit, status: &ScanStatus, past: Option<&ScanPast>, name: &
                 // A suspended scan cannot be dispatched.
                 @if let Some(suspension) = &status.suspended {
                     a.tag href=(links::scan(name, &scan.name)) title={ "by " (suspension.by) ": " (suspension.reason) } { "suspended" }
-                } @else if visit.may(Scope::Dispatch) {
+                } @else if visit.may_in(&status.workflow.source, Scope::Dispatch) {
                     a.button.small href=(links::dispatch(name, &scan.name)) { "Dispatch" }
                 }
             }

@@ -14,7 +14,7 @@ use crate::lists::{details, drawing, lists};
 use crate::more_values::*;
 use crate::values::*;
 use crate::workflow_values::*;
-use crate::{empty, notify_values};
+use crate::{empty, notify_values, user_pages};
 
 /// The names of all pages, and the pages.
 pub(crate) fn all(texts: Texts) -> Vec<(&'static str, String)> {
@@ -58,6 +58,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
                 stranger,
                 &Login {
                     next: "/jobs?state=failed",
+                    passwords: true,
                     first_token: Some(&texts.text("/state/token")),
                     refused: &typed,
                 },
@@ -131,6 +132,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
         ("dispatch", dispatch_page(texts, visit, succeeded)),
     ];
     built.extend(lists);
+    built.extend(user_pages::full(texts, visit));
     built.extend(notify_values::notifications(texts, visit));
     built.extend(dispatch_waits(texts, visit));
     built.extend(details(texts, visit, succeeded));
@@ -279,7 +281,7 @@ fn differs(texts: Texts) -> LedgerRecord {
     }
 }
 
-fn workflow_page(texts: Texts, visit: &Visit, is_week: bool) -> Markup {
+pub(crate) fn workflow_page(texts: Texts, visit: &Visit, is_week: bool) -> Markup {
     let ended = [
         job_line(texts, 8, JobState::Failed),
         JobLine {

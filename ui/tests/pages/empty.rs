@@ -96,6 +96,7 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                 &stranger(texts),
                 &Login {
                     next: "",
+                    passwords: false,
                     first_token: None,
                     refused: none,
                 },

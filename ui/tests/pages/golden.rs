@@ -12,11 +12,8 @@ use crate::{PLAIN, all, charts, without_tags};
 const WHOLE: [&str; 3] = ["login", "overview", "job-running"];
 
 /// The files of all other cases, with the first words of the names in each.
-const FILES: [(&str, &[&str]); 8] = [
-    (
-        "account",
-        &["about", "audit", "login", "problem", "settings", "tokens"],
-    ),
+const FILES: [(&str, &[&str]); 9] = [
+    ("account", &["about", "audit", "problem", "tokens"]),
     (
         "charts",
         &["graph", "lanes", "mini", "outcomes", "progress", "slots"],
@@ -29,6 +26,12 @@ const FILES: [(&str, &[&str]); 8] = [
     ("notifications", &["notifications"]),
     ("runners", &["runner", "runners"]),
     ("sources", &["source", "sources"]),
+    (
+        "users",
+        &[
+            "device", "login", "members", "settings", "user", "users", "welcome",
+        ],
+    ),
     (
         "workflows",
         &[

@@ -200,7 +200,6 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
                 },
             ),
         ),
-        ("settings", pages::settings(visit, &[session(texts)])),
         (
             "overview",
             pages::overview(
@@ -381,19 +380,7 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                 },
             ),
         ),
-        (
-            "variables",
-            pages::variables(
-                visit,
-                &Variables {
-                    project: &project(texts),
-                    vars: &vars(texts),
-                    secrets: &secrets(texts),
-                    refused_var: &refused(texts, &["name", "value"]),
-                    refused_secret: &refused(texts, &["name", "value"]),
-                },
-            ),
-        ),
+        ("variables", variables(texts, visit)),
         (
             "about",
             about(
@@ -407,6 +394,17 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
             ),
         ),
     ]
+}
+
+pub(crate) fn variables(texts: Texts, visit: &Visit) -> Markup {
+    let page = Variables {
+        project: &project(texts),
+        vars: &vars(texts),
+        secrets: &secrets(texts),
+        refused_var: &refused(texts, &["name", "value"]),
+        refused_secret: &refused(texts, &["name", "value"]),
+    };
+    pages::variables(visit, &page)
 }
 
 pub(crate) fn about(texts: Texts, visit: &Visit, licences: &[(&str, &str)]) -> Markup {

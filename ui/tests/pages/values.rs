@@ -35,6 +35,7 @@ pub(crate) fn visit(texts: Texts) -> Visit {
         viewer: Some(Viewer {
             name: texts.text("ada"),
             scopes: vec![Scope::Admin, Scope::JobRead],
+            roles: None,
         }),
         version: texts.text("0.1.0"),
         theme: Theme::System,
@@ -71,6 +72,7 @@ pub(crate) fn with(texts: Texts, scopes: &[Scope]) -> Visit {
         viewer: Some(Viewer {
             name: "reader".to_owned(),
             scopes: scopes.to_vec(),
+            roles: None,
         }),
         ..visit(texts)
     }

@@ -218,7 +218,7 @@ fn artifact_row(visit: &Visit, page: &JobPage<'_>, artifact: &Artifact) -> Marku
             }
             @if artifact.removed.is_none() { (compared(page, artifact)) }
             p.small.muted { "Digest " code.cut title=(artifact.content_digest) { (artifact.content_digest) } }
-            @if artifact.removed.is_none() && visit.may(Scope::JobWrite) {
+            @if artifact.removed.is_none() && visit.may_in(&job.workflow.source, Scope::JobWrite) {
                 (form::guarded(visit, &links::delete_artifact(job.id, &artifact.name), "Delete",
                     "This deletes the file. Its record and digest are kept."))
             }

@@ -46,7 +46,7 @@ pub(super) fn needs(visit: &Visit, page: &Overview<'_>) -> Markup {
 /// Says that nothing needs the viewer, limited to what the viewer may see.
 fn nothing_needed(visit: &Visit, is_retrying: bool) -> &'static str {
     match (visit.may(Scope::WorkflowRead), is_retrying) {
-        (false, _) => "Nothing that your token may see.",
+        (false, _) => "Nothing that you may see.",
         (true, true) => "Nothing: all failed scans are being retried.",
         (true, false) => "Nothing.",
     }
@@ -95,9 +95,9 @@ fn about(open: &OpenCondition) -> Markup {
 }
 
 fn forms(visit: &Visit, open: &OpenCondition) -> Markup {
-    let scope = match open.project {
-        Some(_) => Scope::WorkflowWrite,
-        None => Scope::Admin,
+    let may = match &open.project {
+        Some(project) => visit.may_in(project, Scope::WorkflowWrite),
+        None => visit.may(Scope::Admin),
     };
     let refused = Refused::default();
     let id = open.id.to_string();
@@ -107,7 +107,7 @@ fn forms(visit: &Visit, open: &OpenCondition) -> Markup {
     let seconds = Field::new("seconds", "For how long").of(&id);
     let silences = SILENCES.map(|(value, label)| (value.to_owned(), label.to_owned()));
     html! {
-        @if visit.may(scope) {
+        @if may {
             @if open.acknowledged.is_none() {
                 (form::disclosed(visit, &links::acknowledge(open.id), "Acknowledge",
                     "Others see that somebody knows. It ends when the condition closes.",

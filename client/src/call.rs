@@ -87,6 +87,10 @@ impl Call<'_> {
         self
     }
 
+    pub(crate) fn operation(&self) -> Operation {
+        self.operation.clone()
+    }
+
     /// The time limit of requests that the daemon holds until something happens.
     pub(crate) fn held(mut self) -> Self {
         self.limit = limits::HELD_ANSWER;

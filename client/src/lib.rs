@@ -27,10 +27,12 @@ mod runner;
 mod runner_session;
 mod scan;
 mod secret;
+mod session;
 pub mod settings;
 mod source;
 mod token;
 mod upload;
+mod user;
 mod worker_session;
 mod workflow;
 

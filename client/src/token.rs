@@ -1,14 +1,15 @@
-//! Personal access tokens, and links that sign browsers in.
+//! Personal access tokens.
 
 use http::Method;
-use wire::{CreateToken, CreatedToken, RegenerateToken, SignInLink, Token};
+use wire::{CreateToken, CreatedToken, MoveToken, RegenerateToken, Token};
 
 use crate::route::Route;
 use crate::{Client, Error};
 
 impl Client {
-    pub async fn tokens(&self) -> Result<Vec<Token>, Error> {
-        self.all(&Route::v0("tokens")).await
+    /// The tokens of a user, of all users (`all`), or of the caller.
+    pub async fn tokens(&self, user: Option<&str>) -> Result<Vec<Token>, Error> {
+        self.all(&Route::v0("tokens").with_some("user", user)).await
     }
 
     /// Makes a token: `POST /tokens`. Only this answer has its secret.
@@ -38,9 +39,13 @@ impl Client {
         self.call(Method::DELETE, &route).done().await
     }
 
-    pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
-        self.call(Method::POST, &Route::v0("sign-in-links"))
-            .answer()
-            .await
+    /// Gives a token to another user: `POST /tokens/{token}/move`.
+    pub async fn move_token(&self, token: &str, user: &str) -> Result<Token, Error> {
+        let route = Route::v0("tokens").name(token)?.then("move");
+        let request = MoveToken {
+            user: user.to_owned(),
+        };
+        let call = self.call(Method::POST, &route);
+        call.json(&request)?.answer().await
     }
 }

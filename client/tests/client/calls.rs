@@ -239,7 +239,7 @@ async fn lists_are_read_page_by_page() {
         Reply::json(&format!(r#"{{"items":[{}]}}"#, token("b"))),
     ])
     .await;
-    let tokens = server.client().tokens().await.unwrap();
+    let tokens = server.client().tokens(None).await.unwrap();
     let names: Vec<_> = tokens.iter().map(|token| token.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(

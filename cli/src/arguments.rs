@@ -131,7 +131,7 @@ impl Arguments {
             (Some(path), _) if flagged => TokenSource::File(path),
             (_, Some(token)) => TokenSource::Given(Secret::new(token.trim())),
             (Some(path), None) => TokenSource::File(path),
-            (None, None) => TokenSource::None,
+            (None, None) => TokenSource::Login,
         };
         Self {
             command: line.command,

@@ -6,6 +6,8 @@ mod condition;
 mod cron;
 mod expr;
 mod job;
+mod login;
+mod member;
 mod named;
 mod notify;
 mod project;
@@ -15,6 +17,7 @@ mod secret;
 mod session;
 mod source;
 mod token;
+mod user;
 mod validate;
 mod var;
 mod workflow;
@@ -75,10 +78,22 @@ pub(crate) enum Command {
     /// Notifications: what is sent where
     #[command(subcommand)]
     Notify(notify::Command),
+    /// Sign this device in: a person confirms it in a browser
+    Login,
+    /// End the login of this device
+    Logout(login::Logout),
+    /// Show who you are for the daemon, and what you may do
+    Whoami,
+    /// Users: people and programs with rights
+    #[command(subcommand)]
+    User(user::Command),
+    /// Members: the roles of users in a project
+    #[command(subcommand)]
+    Member(member::Command),
     /// Access tokens
     #[command(subcommand)]
     Token(token::Command),
-    /// Sessions: browsers that are signed in to the pages
+    /// Sessions: the browsers and devices on which you are signed in
     #[command(subcommand)]
     Session(session::Command),
     /// List the changes that people made, the newest first
@@ -109,6 +124,11 @@ impl Command {
             Self::Secret(command) => command.run(session).await,
             Self::Blob(command) => command.run(session).await,
             Self::Notify(command) => command.run(session).await,
+            Self::Login => login::login(session).await,
+            Self::Logout(command) => command.run(session).await,
+            Self::Whoami => login::whoami(session).await,
+            Self::User(command) => command.run(session).await,
+            Self::Member(command) => command.run(session).await,
             Self::Token(command) => command.run(session).await,
             Self::Session(command) => command.run(session).await,
             Self::Audit(command) => command.run(session).await,

@@ -1,4 +1,4 @@
-//! The address of the daemon, and the token.
+//! The address of the daemon, and the credential.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,14 @@ use client::{Client, Secret};
 
 use crate::error::Error;
 use crate::limits;
+use crate::login::LoginFile;
 use crate::reading::read_text;
 
 /// The origin of the token. The token is never an argument, because other users of the machine can read arguments.
 #[derive(Debug)]
 pub(crate) enum TokenSource {
-    /// Requests are sent without a token.
-    None,
+    /// The saved login of the daemon. Requests are sent without a token if there is none.
+    Login,
     Given(Secret),
     File(PathBuf),
 }
@@ -29,23 +30,84 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn client(&self) -> Result<Client, Error> {
+        let client = self.bare()?;
+        let token = match &self.token {
+            TokenSource::Login => self.login()?,
+            TokenSource::Given(token) => Some(token.clone()),
+            TokenSource::File(path) => Some(read_token(path)?),
+        };
+        match token {
+            Some(token) => Ok(self.guarded(client)?.with_token(token)),
+            None => Ok(client),
+        }
+    }
+
+    /// A client without a token, over a connection that may carry one.
+    pub(crate) fn anonymous(&self) -> Result<Client, Error> {
+        self.guarded(self.bare()?)
+    }
+
+    /// Where the login of this daemon is saved.
+    pub(crate) fn login_file(&self) -> Result<LoginFile, Error> {
+        let url = self.bare()?.url_of("");
+        LoginFile::of(url).ok_or_else(|| Error::Usage {
+            what: "there is no folder for logins".to_owned(),
+            hint: "set HOME, or XDG_CONFIG_HOME, to an absolute path",
+        })
+    }
+
+    /// What to do when the daemon does not accept the credential.
+    pub(crate) fn hint(&self) -> &'static str {
+        match &self.token {
+            // A step must not be led to the administrator's token.
+            _ if is_step() => {
+                "a step has the SERVICE_TOKEN of its runner's environment, which is missing or invalid; tell the operator of \
+                 the runner"
+            }
+            TokenSource::Login if matches!(self.login(), Ok(Some(_))) => {
+                "the saved login has ended; sign in again with `everscan login`"
+            }
+            TokenSource::Login => {
+                "sign in with `everscan login`, or set SERVICE_TOKEN, or name a file with SERVICE_TOKEN_FILE or --token-file; \
+                 the daemon's first token is in `initial-admin-token` in its state folder"
+            }
+            TokenSource::Given(_) | TokenSource::File(_) => {
+                "the token has ended, or is of another daemon; set another one, or unset SERVICE_TOKEN and SERVICE_TOKEN_FILE \
+                 and sign in with `everscan login`"
+            }
+        }
+    }
+
+    fn bare(&self) -> Result<Client, Error> {
         let url = self.url.as_deref().ok_or_else(|| Error::Usage {
             what: "no daemon is named".to_owned(),
             hint: "set SERVICE_URL or give --url, as in https://everscan.example.org",
         })?;
-        let token = match &self.token {
-            TokenSource::None => None,
-            TokenSource::Given(token) => Some(token.clone()),
-            TokenSource::File(path) => Some(read_token(path)?),
-        };
-        let is_guarded = token.is_some() && !self.insecure_http;
-        let client = Client::trusting(url, token, self.ca_file.as_deref())?;
-        Ok(if is_guarded {
-            client.refuse_plain_http()?
-        } else {
-            client
-        })
+        Ok(Client::trusting(url, None, self.ca_file.as_deref())?)
     }
+
+    fn guarded(&self, client: Client) -> Result<Client, Error> {
+        if self.insecure_http {
+            Ok(client)
+        } else {
+            Ok(client.refuse_plain_http()?)
+        }
+    }
+
+    /// The secret of the saved login. A step has none: it does not act for the person whose machine it runs on.
+    fn login(&self) -> Result<Option<Secret>, Error> {
+        if is_step() {
+            return Ok(None);
+        }
+        let Ok(file) = self.login_file() else {
+            return Ok(None);
+        };
+        Ok(file.read()?.map(|login| login.secret()))
+    }
+}
+
+fn is_step() -> bool {
+    std::env::var_os("SERVICE_JOB_ID").is_some()
 }
 
 fn read_token(path: &Path) -> Result<Secret, Error> {

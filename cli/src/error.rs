@@ -9,6 +9,7 @@ use uuid::Uuid;
 use wire::JobState;
 
 use crate::clock::format_duration;
+use crate::connection::Connection;
 use crate::exit::Exit;
 use crate::table::bytes;
 
@@ -16,6 +17,19 @@ use crate::table::bytes;
 pub(crate) enum Error {
     #[error(transparent)]
     Client(#[from] client::Error),
+    /// The daemon did not accept the credential.
+    #[error("{refusal}")]
+    NotAccepted {
+        refusal: Box<client::Error>,
+        hint: &'static str,
+    },
+    #[error("the saved login {} is damaged", path.display())]
+    BadLogin {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("nobody has confirmed the sign-in, or somebody has refused it")]
+    NotConfirmed,
     #[error("cannot write to standard output")]
     Output { source: io::Error },
     #[error("cannot start")]
@@ -131,6 +145,20 @@ impl Error {
         }
     }
 
+    /// Says what to do about a credential that the daemon does not accept.
+    pub(crate) fn with_hint_of(self, connection: &Connection) -> Self {
+        match self {
+            // A proxy asks for its own password.
+            Self::Client(refusal) if refusal.status() == Some(401) && !refusal.is_foreign() => {
+                Self::NotAccepted {
+                    refusal: Box::new(refusal),
+                    hint: connection.hint(),
+                }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn report(&self) -> String {
         if let Self::Refused { excerpts } = self {
             return excerpts.trim_end().to_owned();
@@ -158,11 +186,13 @@ impl Error {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Client(error) => error.into(),
+            Self::NotAccepted { refusal, .. } => refusal.as_ref().into(),
             Self::Missing { .. } => Exit::Missing,
-            Self::Unwatched { .. } => Exit::Refused,
+            Self::Unwatched { .. } | Self::NotConfirmed => Exit::Refused,
             Self::Usage { .. }
             | Self::Unreadable(_)
             | Self::EmptyToken { .. }
+            | Self::BadLogin { .. }
             | Self::NotAsked { .. } => Exit::Usage,
             Self::WaitTimedOut { .. } | Self::RetryTimedOut { .. } => {
                 Exit::of_job(JobState::Running)
@@ -189,21 +219,12 @@ impl Error {
 
     fn hint(&self) -> Option<String> {
         match self {
-            // A step must not be led to the administrator's token.
-            // A proxy asks for its own password.
-            Self::Client(error) if error.is_foreign() => error.hint().map(str::to_owned),
-            Self::Client(error) if error.status() == Some(401) && std::env::var_os("SERVICE_JOB_ID").is_some() => Some(
-                "a step has the SERVICE_TOKEN of its runner's environment, which is missing or invalid; tell the \
-                 operator of the runner"
-                    .to_owned(),
-            ),
-            Self::Client(error) if error.status() == Some(401) => Some(
-                "set SERVICE_TOKEN, or name a file with SERVICE_TOKEN_FILE or --token-file; the daemon's first token is \
-                 in `initial-admin-token` in its state folder"
-                    .to_owned(),
-            ),
             Self::Client(error) => error.hint().map(str::to_owned),
-            Self::Usage { hint, .. } => Some((*hint).to_owned()),
+            Self::Usage { hint, .. } | Self::NotAccepted { hint, .. } => Some((*hint).to_owned()),
+            Self::BadLogin { .. } => Some("`everscan login` saves a new one".to_owned()),
+            Self::NotConfirmed => Some(
+                "`everscan login` begins again; the browser must be signed in, and a code is good for a few minutes".to_owned(),
+            ),
             Self::Unreadable(error) => error.hint(),
             Self::FileTooLong { .. } => {
                 Some("upload larger data elsewhere and give its address".to_owned())
@@ -252,6 +273,7 @@ impl Error {
     fn request_id(&self) -> Option<&str> {
         match self {
             Self::Client(error) => error.problem()?.request_id.as_deref(),
+            Self::NotAccepted { refusal, .. } => refusal.problem()?.request_id.as_deref(),
             _ => None,
         }
     }

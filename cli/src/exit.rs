@@ -73,7 +73,8 @@ pub(crate) const HELP: &str = concat!(
     "
 
 Every long flag --some-flag can be given in the environment as SERVICE_SOME_FLAG.
-The access token is read from SERVICE_TOKEN, or from a file."
+The access token is read from SERVICE_TOKEN, or from a file. Without one, commands use the login that
+`everscan login` has saved."
 );
 
 impl Exit {

@@ -23,6 +23,7 @@ mod format;
 mod hidden_input;
 mod limits;
 mod log_lines;
+mod login;
 mod progress;
 mod reading;
 mod receiving;
@@ -99,7 +100,7 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
         output_file,
         connection,
     };
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         tokio::select! {
             exit = command.run(&mut session) => exit,
             // Dropping the command ends it and closes everything that it had open.
@@ -108,5 +109,6 @@ fn run(args: Vec<OsString>, terminal: &mut Terminal) -> Result<Exit, Error> {
                 Err(source) => Err(Error::Runtime { source }),
             },
         }
-    })
+    });
+    done.map_err(|error| error.with_hint_of(&session.connection))
 }

@@ -26,9 +26,26 @@ pub(crate) enum Command {
         /// When it ends, as in 30d, or never; no later than the token that makes it
         #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_life, default_value = "90d")]
         expires_in: Life,
+        /// A service user that owns it, instead of you; for administrators
+        #[arg(long, env = "SERVICE_USER", value_name = "NAME")]
+        user: Option<String>,
     },
-    /// List access tokens without their secrets
-    List,
+    /// List your access tokens without their secrets
+    List {
+        /// The tokens of all users; for administrators
+        #[arg(long, env = "SERVICE_ALL", conflicts_with = "user")]
+        all: bool,
+        /// The tokens of this user; others than you need to be an administrator
+        #[arg(long, env = "SERVICE_USER", value_name = "NAME")]
+        user: Option<String>,
+    },
+    /// Give an access token to another user; for administrators
+    Move {
+        /// Name or id of the token
+        token: String,
+        /// Name of the new owner
+        user: String,
+    },
     /// Give an access token a new secret and print it; it is shown only once
     Regenerate {
         /// Name or id of the token
@@ -99,6 +116,7 @@ impl Command {
                 scope,
                 project,
                 expires_in,
+                user,
             } => {
                 let request = CreateToken {
                     name,
@@ -106,19 +124,24 @@ impl Command {
                     projects: (!project.is_empty()).then_some(project),
                     expires_in_seconds: expires_in.seconds(),
                     never_expires: expires_in == Life::Unlimited,
-                    user: None,
+                    user,
                 };
                 let created = client.create_token(&request).await?;
                 let is_cut = expires_in.is_cut(&created.token);
                 show_secret(session, &created, is_cut)?;
             }
-            Self::List => {
-                let tokens = client.tokens().await?;
+            Self::List { all, user } => {
+                let user = if all { Some("all") } else { user.as_deref() };
+                let tokens = client.tokens(user).await?;
                 let warnings: Vec<String> = tokens.iter().filter_map(ends_soon).collect();
                 session.show(&Page::all(tokens), table)?;
                 for warning in warnings {
                     session.report(&warning);
                 }
+            }
+            Self::Move { token, user } => {
+                let token = client.move_token(&token, &user).await?;
+                session.report(&format!("token {} belongs to {}", token.name, token.user));
             }
             Self::Regenerate {
                 token,
@@ -170,13 +193,14 @@ fn ends_soon(token: &Token) -> Option<String> {
 
 fn table(page: &Page<Token>) -> String {
     let mut table = Table::new(&[
-        "NAME", "SCOPES", "PROJECTS", "CREATED", "EXPIRES", "USED", "ID",
+        "NAME", "USER", "SCOPES", "PROJECTS", "CREATED", "EXPIRES", "USED", "ID",
     ]);
     for token in &page.items {
         let projects = token.projects.as_ref();
         let used = token.last_used.map(|day| day.to_string());
         table.row([
             token.name.clone(),
+            token.user.clone(),
             token.scopes.join(","),
             projects.map_or("all".to_owned(), |projects| projects.join(",")),
             time(&token.created_at),

@@ -28,7 +28,7 @@ pub(crate) enum Error {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("nobody has confirmed the sign-in, or somebody has refused it")]
+    #[error("the sign-in was not confirmed in time")]
     NotConfirmed,
     #[error("cannot write to standard output")]
     Output { source: io::Error },

@@ -58,7 +58,7 @@ async fn confirmation(client: &Client, device_code: &str) -> Result<(Uuid, Secre
                 backoff.succeeded();
                 sleep_until(asked + limits::ASK_AGAIN).await;
             }
-            Err(error) if error.code() == Some(ErrorCode::Unauthorized) => {
+            Err(error) if error.code() == Some(ErrorCode::NotFound) => {
                 return Err(Error::NotConfirmed);
             }
             Err(error) if error.is_transient() => {

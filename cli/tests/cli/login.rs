@@ -71,6 +71,10 @@ fn unauthorized() -> Reply {
     Reply::problem(401, "unauthorized", "this needs a valid token", None)
 }
 
+fn no_such_code() -> Reply {
+    Reply::problem(404, "not_found", "this code was used or has expired", None)
+}
+
 fn no_items() -> Reply {
     Reply::bytes(r#"{"items":[]}"#)
 }
@@ -246,7 +250,7 @@ fn a_login_that_nobody_confirms_saves_nothing() {
         expires_in_seconds: 0,
     };
     for replies in [
-        vec![begun(), pending(), unauthorized()],
+        vec![begun(), pending(), no_such_code()],
         vec![Reply::json(&short).status(201)],
     ] {
         let home = Home::new();

@@ -10,6 +10,8 @@ pub(crate) mod sources;
 pub(crate) mod why;
 mod workflows;
 
+use std::collections::BTreeSet;
+
 use model::{
     JobId, ProjectId, Projects, Reason, RevisionRef, Runner, Seen, Slots, Timestamp, Token,
     WorkflowRef,
@@ -73,11 +75,19 @@ pub(crate) fn diagnostic(diagnostic: &workflow::Diagnostic) -> wire::Diagnostic 
     }
 }
 
-pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Token {
+/// The names of projects. None for all projects.
+pub(crate) fn projects(seen: Seen<'_>, projects: &Projects) -> Option<Vec<String>> {
     let name = |project: &ProjectId| match seen.source_of(*project) {
         Some(source) => source.name.to_string(),
         None => project.to_string(),
     };
+    match projects {
+        Projects::All => None,
+        Projects::Only(projects) => Some(projects.iter().map(name).collect()),
+    }
+}
+
+pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Token {
     wire::Token {
         id: token.id.uuid(),
         name: token.name.clone(),
@@ -88,10 +98,7 @@ pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Toke
             .iter()
             .map(|scope| scope.name().to_owned())
             .collect(),
-        projects: match &token.projects {
-            Projects::All => None,
-            Projects::Only(projects) => Some(projects.iter().map(name).collect()),
-        },
+        projects: projects(seen, &token.projects),
         created_at: token.created_at,
         expires_at: token.expires_at,
         expires_soon: token.expires_soon(now),
@@ -108,11 +115,21 @@ pub(crate) fn runner(
     heard_at: Option<Timestamp>,
     connected: bool,
 ) -> wire::Runner {
+    let (own, has_other_projects) = match &runner.projects {
+        Projects::All => (Projects::All, false),
+        Projects::Only(all) => {
+            let own: BTreeSet<_> = all.iter().copied().filter(|it| seen.sees(*it)).collect();
+            let has_others = own.len() < all.len();
+            (Projects::Only(own), has_others)
+        }
+    };
     wire::Runner {
         id: runner.id.uuid(),
         name: runner.name.clone(),
         labels: runner.labels.clone(),
         exclusive: runner.exclusive,
+        projects: projects(seen, &own),
+        has_other_projects,
         capacity: runner.capacity,
         version: runner.version.clone(),
         capabilities: runner.capabilities.clone(),

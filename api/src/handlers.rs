@@ -229,6 +229,7 @@ pub(crate) async fn user(
         UserRoute::DeleteRule => Box::pin(rules::delete(user, &request)),
         UserRoute::ListRunners => json!(runners::list(user, &Window::of(query)?)),
         UserRoute::ShowRunner => json!(runners::show(user, path(0)).await?),
+        UserRoute::LimitRunner => Box::pin(runners::change(user, request)),
         UserRoute::DeleteRunner => done!(runners::delete(user, path(0))),
         UserRoute::CreateRegistration => Box::pin(runners::create_registration(user, request)),
     };

@@ -139,6 +139,7 @@ pub(crate) async fn act(
         ActionRoute::AcknowledgeCondition => Box::pin(overview::acknowledge(frame, typed)),
         ActionRoute::SilenceCondition => Box::pin(overview::silence(frame, typed)),
         ActionRoute::CreateRegistration => Box::pin(runners::register(frame, typed)),
+        ActionRoute::LimitRunner => Box::pin(runners::limit(frame, typed)),
         ActionRoute::RemoveRunner => Box::pin(runners::remove(frame)),
         ActionRoute::SyncSource => Box::pin(sources::sync(frame)),
         ActionRoute::ApproveSource => Box::pin(sources::approve(frame, typed)),

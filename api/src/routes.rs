@@ -101,7 +101,7 @@ names! {
         MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
         RevokeToken ListAudit ListChannels ShowChannel SetChannel DeleteChannel TestChannel RetryChannel
         ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule PreviewRule ListRunners ShowRunner
-        DeleteRunner CreateRegistration
+        LimitRunner DeleteRunner CreateRegistration
     }
     SessionRoute {
         ListSessions EndSession EndSessions CreateSignInLink CreateBlobLink
@@ -122,7 +122,7 @@ names! {
     }
     ActionRoute {
         Logout EndSession EndSessions CancelJob DeleteJob RerunJob DeleteArtifact Dispatch SuspendWorkflow
-        ResumeWorkflow SuspendScan ResumeScan CreateRegistration RemoveRunner SyncSource ApproveSource
+        ResumeWorkflow SuspendScan ResumeScan CreateRegistration LimitRunner RemoveRunner SyncSource ApproveSource
         UploadBlob DeleteBlob SetVar DeleteVar SetSecret DeleteSecret CreateToken RegenerateToken
         RevokeToken AcknowledgeCondition SilenceCondition SetChannel TestChannel RetryChannel
         DeleteChannel SetRule DeleteRule

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::Arc;
 
+use model::condition::Subject;
 use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::{
@@ -269,9 +270,18 @@ impl Visible {
                 && (event.what.job().is_none() || rights.scopes.allow(Scope::JobRead))
                 && event.project.is_none_or(|project| rights.sees(project))
         };
+        // Only who sees everything hears of a runner that was removed.
+        let sees_runner = |world: &World, event: &Event| match &event.subject {
+            Subject::Runner { runner } => world
+                .runner(*runner)
+                .map_or(rights.projects.is_all(), |it| it.is_seen_by(&rights)),
+            _ => true,
+        };
         let state = self.state();
-        let takes =
-            |event: &Event| sees(event) && state.read(|world| !show(world, event).is_empty());
+        let takes = |event: &Event| {
+            sees(event)
+                && state.read(|world| sees_runner(world, event) && !show(world, event).is_empty())
+        };
         let events = state.events((Some(since), None), takes, limit).await?;
         let shown = state.read(|world| {
             let shown = events.iter().flat_map(|event| show(world, event));

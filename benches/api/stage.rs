@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use uuid::Uuid;
 use wire::{
-    CompleteJob, DispatchResponse, JobAssigned, Message, Poll, RegisterRunner, Step, StepOutcome,
-    StepStatus,
+    CompleteJob, CreateRegistration, DispatchResponse, JobAssigned, Message, Poll, RegisterRunner,
+    Step, StepOutcome, StepStatus,
 };
 
 use crate::connection::Target;
@@ -114,7 +114,10 @@ impl Stage {
 
     /// Registers a runner with these labels. Returns its session.
     pub(crate) async fn runner(client: &Client, name: String, labels: Vec<String>) -> Secret {
-        let registration = client.create_registration().await.unwrap();
+        let registration = client
+            .create_registration(&CreateRegistration::default())
+            .await
+            .unwrap();
         let register = RegisterRunner {
             token: registration.token,
             name,

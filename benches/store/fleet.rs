@@ -70,7 +70,7 @@ impl Fleet {
             activate(&state, source, text).await;
         }
         let revision = state.read(|world| world.workflow(workflow).unwrap().record.revision.id);
-        let registration = state.submit(CreateRegistration).await.unwrap();
+        let registration = state.submit(CreateRegistration::default()).await.unwrap();
         let register = RegisterRunner {
             registration: registration.secret.hash(),
             name: "bench".to_owned(),

@@ -1,7 +1,7 @@
-//! Runners: listing, showing and removing them.
+//! Runners: listing, showing, limiting and removing them.
 
 use http::Method;
-use wire::{Registration, Runner};
+use wire::{CreateRegistration, LimitRunner, Registration, Runner};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -22,9 +22,20 @@ impl Client {
             .await
     }
 
-    pub async fn create_registration(&self) -> Result<Registration, Error> {
+    pub async fn limit_runner(&self, runner: &str, limit: &LimitRunner) -> Result<Runner, Error> {
+        self.call(Method::PATCH, &Route::v0("runners").name(runner)?)
+            .json(limit)?
+            .answer()
+            .await
+    }
+
+    pub async fn create_registration(
+        &self,
+        registration: &CreateRegistration,
+    ) -> Result<Registration, Error> {
         self.call(Method::POST, &Route::v0("runner-registrations"))
             .once()?
+            .json(registration)?
             .answer()
             .await
     }

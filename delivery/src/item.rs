@@ -375,6 +375,7 @@ mod tests {
             id: condition(),
             project: None,
             subject: Subject::Instance,
+            projects: model::Projects::All,
             problem: Problem::DiskLow,
             since: at(0),
             acknowledged: None,

@@ -349,6 +349,7 @@ mod tests {
             id: ConditionId::from_uuid(Uuid::from_u128(number)),
             project: None,
             subject: scan(),
+            projects: model::Projects::All,
             problem: problem.clone(),
             since: at(60),
             acknowledged: None,

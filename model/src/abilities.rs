@@ -4,6 +4,7 @@
 use workflow::Scan;
 
 use crate::runner::Runner;
+use crate::scope::Projects;
 
 /// The runner's program can put files of the repository into the folder of a job.
 pub const CHECKOUT: &str = "checkout";
@@ -19,21 +20,40 @@ pub struct Abilities {
     pub exclusive: bool,
 }
 
+/// Which jobs a runner can take: those of its projects that need no other abilities.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reach {
+    pub projects: Projects,
+    pub abilities: Abilities,
+}
+
+impl Reach {
+    pub fn of(runner: &Runner) -> Self {
+        Self {
+            projects: runner.projects.clone(),
+            abilities: Abilities::of(runner),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn labelled(labels: &[&str]) -> Self {
+        let abilities = Abilities {
+            labels: labels.iter().map(ToString::to_string).collect(),
+            ..Abilities::default()
+        };
+        Self {
+            projects: Projects::All,
+            abilities,
+        }
+    }
+}
+
 impl Abilities {
     pub fn of(runner: &Runner) -> Self {
         Self {
             labels: runner.labels.clone(),
             capabilities: runner.capabilities.clone(),
             exclusive: runner.exclusive,
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn labelled(labels: &[&str]) -> Self {
-        Self {
-            labels: labels.iter().map(ToString::to_string).collect(),
-            capabilities: Vec::new(),
-            exclusive: false,
         }
     }
 

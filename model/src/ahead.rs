@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{COUNTED_JOBS, NAMED_SCANS};
-use crate::{Abilities, JobId, ScanKey, Timestamp, WorkflowId, World};
+use crate::{Abilities, JobId, ProjectId, ScanKey, Timestamp, WorkflowId, World};
 
 /// Older jobs that also wait. A runner may take each of them first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +17,12 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    /// Jobs that are older than `job` and whose needs `take` accepts. `time` is the world's time.
+    /// Jobs that are older than `job` and that `take` accepts by their project and needs. `time` is the world's time.
     pub(crate) fn of(
         world: &World,
         job: JobId,
         time: Timestamp,
-        take: impl Fn(&Abilities) -> bool,
+        take: impl Fn(ProjectId, &Abilities) -> bool,
     ) -> Self {
         let mut ahead = Self {
             are_all: true,

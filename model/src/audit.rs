@@ -16,6 +16,7 @@ use crate::limits::AUDIT_TEXT_CHARS;
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::revision::WorkflowRef;
 use crate::rules::ProjectRules;
+use crate::runner::Runner;
 use crate::source::{Removal, Source};
 use crate::suspension::Suspension;
 use crate::token::Token;
@@ -51,6 +52,7 @@ kinds! {
     SignInRefused = "sign_in_refused",
     SignInLinkCreated = "sign_in_link_created",
     RegistrationCreated = "registration_created",
+    RunnerLimited = "runner_limited",
     RunnerRemoved = "runner_removed",
     ConditionAcknowledged = "condition_acknowledged",
     ConditionSilenced = "condition_silenced",
@@ -197,6 +199,10 @@ impl AuditAction {
         Self { reason, ..self }
     }
 
+    fn of_runner(kind: AuditKind, runner: &Runner) -> Self {
+        Self::new(kind).id(runner.id.uuid()).name(&runner.name)
+    }
+
     fn of_job(kind: AuditKind, job: &Job) -> Self {
         Self {
             job: Some(job.id),
@@ -248,12 +254,13 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
             expires_at: Some(registration.expires_at),
             ..AuditAction::new(AuditKind::RegistrationCreated).id(registration.id.uuid())
         }),
-        Change::RunnerRemoved(id) => {
-            let action = AuditAction::new(AuditKind::RunnerRemoved).id(id.uuid());
-            Some(match world.runner(*id) {
-                Some(runner) => action.name(&runner.name),
-                None => action,
-            })
+        Change::Runner(runner) => {
+            let before = world.runner(runner.id);
+            let is_limited = before.is_some_and(|before| before.projects != runner.projects);
+            is_limited.then(|| AuditAction::of_runner(AuditKind::RunnerLimited, runner))
+        }
+        Change::RunnerRemoved(runner) => {
+            Some(AuditAction::of_runner(AuditKind::RunnerRemoved, runner))
         }
         Change::Job(job) => of_job(world, job),
         Change::JobRemoved(job) => Some(AuditAction::of_job(AuditKind::JobDeleted, job)),
@@ -302,11 +309,10 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         Change::ChannelRemoved(id) => world
             .channel(*id)
             .map(|channel| of_channel(world, AuditKind::ChannelDeleted, channel)),
-        // Pushes change workflows, and runners register themselves, so these are no actions of a person.
+        // Pushes change workflows, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
         | Change::Revision(..)
-        | Change::Runner(_)
         // A registration token is used by a runner, or has expired.
         | Change::RegistrationRemoved(_)
         // These accompany other changes.

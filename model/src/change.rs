@@ -24,7 +24,7 @@ use crate::source::{Source, TipRecord};
 use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::{
-    BlobLinkId, ChannelId, JobId, OutgoingId, ProjectId, RegistrationId, RunnerId, ScanKey, TokenId,
+    BlobLinkId, ChannelId, JobId, OutgoingId, ProjectId, RegistrationId, ScanKey, TokenId,
 };
 
 /// One change of a decision. It carries the complete new record, so applying it twice is harmless.
@@ -70,7 +70,7 @@ pub enum Change {
     /// The newest finished jobs of a scan, read from its history. It is not stored.
     Recent(ScanKey, Arc<Recent>),
     Runner(Arc<Runner>),
-    RunnerRemoved(RunnerId),
+    RunnerRemoved(Arc<Runner>),
     Token(Arc<Token>),
     TokenRemoved(TokenId),
     Session(Arc<BrowserSession>),

@@ -12,8 +12,8 @@ use workflow::ScanName;
 use workflow::notify::{EventName, NotifyName};
 
 use crate::{
-    Actor, ChannelId, ConditionId, JobId, ProjectId, Reason, Rights, RunnerId, ScanKey, Scope,
-    SourceName, Timestamp, TokenId, WorkflowId,
+    Actor, ChannelId, ConditionId, JobId, ProjectId, Projects, Reason, Rights, RunnerId, ScanKey,
+    Scope, SourceName, Timestamp, TokenId, WorkflowId,
 };
 
 /// An open condition.
@@ -24,6 +24,9 @@ pub struct Condition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<ProjectId>,
     pub subject: Subject,
+    /// Of the runner, if it is the subject.
+    #[serde(default, skip_serializing_if = "Projects::is_all")]
+    pub projects: Projects,
     pub problem: Problem,
     pub since: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,6 +49,7 @@ impl Condition {
         rights.scopes.allow(scope)
             && (self.problem.job().is_none() || rights.scopes.allow(Scope::JobRead))
             && self.project.is_none_or(|project| rights.sees(project))
+            && rights.see_any(&self.projects)
     }
 }
 

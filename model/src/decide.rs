@@ -23,6 +23,7 @@ mod observe;
 mod once;
 mod readable;
 mod refusal;
+mod registrations;
 mod removal;
 mod renames;
 mod report;
@@ -57,13 +58,14 @@ pub use evaluate::Evaluate;
 pub use once::{Once, ShownOnce};
 pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
+pub use registrations::{CreateRegistration, Maker, NewRegistration};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use retry::LargeInputs;
 pub use rules::{Addressee, DeleteRule, SetRule, addressees, would_send};
 pub use runners::{
-    CreateRegistration, EndSessions, NewRegistration, NewRunner, NewSession, NoteProgram,
-    RegisterRunner, RemoveRunner, RenewSession,
+    EndSessions, LimitRunner, NewRunner, NewSession, NoteProgram, RegisterRunner, RemoveRunner,
+    RenewSession,
 };
 pub use secrets::{DeleteSecret, Reseal, Resealed, SetSecret};
 pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};

@@ -25,7 +25,8 @@ use crate::token::Token;
 use crate::world::World;
 use crate::world::names::Name;
 use crate::{
-    ChannelId, JobId, ProjectId, Reason, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
+    ChannelId, JobId, ProjectId, Projects, Reason, ScanKey, SourceName, Timestamp, TokenId,
+    WorkflowId,
 };
 
 /// The world as it is after some changes of one decision.
@@ -176,6 +177,23 @@ impl<'a> After<'a> {
         }
     }
 
+    /// The projects of a runner. Other subjects belong to one project, or to the instance.
+    pub(crate) fn projects_of(&self, subject: &Subject) -> Projects {
+        match subject {
+            Subject::Runner { runner } => {
+                let runner = self.world.runner(*runner);
+                runner.map_or(Projects::All, |runner| runner.projects.clone())
+            }
+            Subject::Scan { .. }
+            | Subject::Workflow { .. }
+            | Subject::Source { .. }
+            | Subject::Project { .. }
+            | Subject::Token { .. }
+            | Subject::Channel { .. }
+            | Subject::Instance => Projects::All,
+        }
+    }
+
     /// False if the subject was removed, or is not used any more.
     pub(crate) fn exists(&self, subject: &Subject) -> bool {
         match subject {
@@ -190,7 +208,7 @@ impl<'a> After<'a> {
                 source.is_none_or(|source| self.source(&source.name).is_some())
             }
             Subject::Runner { runner } => {
-                let is_removed = |change: &Change| matches!(change, Change::RunnerRemoved(removed) if removed == runner);
+                let is_removed = |change: &Change| matches!(change, Change::RunnerRemoved(removed) if removed.id == *runner);
                 self.world.runner(*runner).is_some() && !self.changes.iter().any(is_removed)
             }
             Subject::Token { token } => self.token(*token).is_some(),

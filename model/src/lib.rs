@@ -67,7 +67,7 @@ mod view;
 mod waiting;
 mod world;
 
-pub use abilities::{Abilities, CHECKOUT};
+pub use abilities::{Abilities, CHECKOUT, Reach};
 pub use actor::Actor;
 pub use ahead::Ahead;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
@@ -97,7 +97,7 @@ pub use masker::{
     EncodingCheck, MaskStream, Masker, MaskerError, MaskingCheck, Missed, check_masking,
     short_lines,
 };
-pub use matching::{Turns, next_job};
+pub use matching::{Turn, Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
 pub use principal::{Credential, Principal, Share, UsedToken};
@@ -112,7 +112,7 @@ pub use revision::{
 };
 pub use rights::Rights;
 pub use rules::ProjectRules;
-pub use runner::{Registration, Runner, Session};
+pub use runner::{Registration, Runner, Session, may_manage};
 pub use scan_head::{
     Digests, Ended, Failing, Failure, Processed, ScanHead, Succeeded, Success, TailEnd, Totals,
     digests_of,

@@ -78,7 +78,7 @@ pub const BLOB_LIFE: TimeDelta = TimeDelta::days(3_650);
 /// Lifetime of a registration token (design section 7).
 pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
 
-/// Registration tokens that may exist at once. Each is a live record.
+/// Registration tokens of one project, or for all projects, that may exist at once. Each is a live record.
 pub const OPEN_REGISTRATIONS: usize = 1_000;
 
 /// Jobs that are scheduled or running at once. Each takes one to two kilobytes of memory, twice during a commit, and a

@@ -1,55 +1,75 @@
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use crate::{Abilities, JobId, Timestamp, WorkflowId, World};
+use crate::{JobId, ProjectId, Reach, Timestamp, WorkflowId, World};
 
-/// When each workflow was last served. Workflows take turns, so that a busy workflow cannot block a quiet workflow.
+/// Those who take turns with a waiting job: its project with other projects, then its workflow with others of the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn {
+    pub project: ProjectId,
+    pub workflow: WorkflowId,
+}
+
+/// When each project and workflow was last served. They take turns, so that a busy one cannot block a quiet one.
 #[derive(Debug, Clone, Default)]
 pub struct Turns {
-    served: HashMap<WorkflowId, u64>,
+    projects: HashMap<ProjectId, u64>,
+    workflows: HashMap<WorkflowId, u64>,
     count: u64,
 }
 
 impl Turns {
-    /// Records that a job of `workflow` was offered.
-    pub fn serve(&mut self, workflow: WorkflowId) {
+    /// Records that a job was offered.
+    pub fn serve(&mut self, turn: Turn) {
         self.count += 1;
-        self.served.insert(workflow, self.count);
+        self.projects.insert(turn.project, self.count);
+        self.workflows.insert(turn.workflow, self.count);
     }
 
-    /// Removes workflows without waiting jobs. A workflow without an entry is served first.
+    /// Removes projects and workflows without waiting jobs. One without an entry is served first.
     pub fn keep_waiting(&mut self, world: &World) {
-        let waiting = world.waiting_workflows();
-        if self.served.len() > waiting.len() * 2 + 16 {
-            let waiting: Vec<WorkflowId> = waiting.collect();
-            self.served
-                .retain(|workflow, _| waiting.binary_search(workflow).is_ok());
-        }
+        keep(&mut self.projects, world.waiting_projects());
+        keep(&mut self.workflows, world.waiting_workflows());
+    }
+
+    fn last(&self, turn: Turn) -> (u64, u64) {
+        let project = self.projects.get(&turn.project);
+        let workflow = self.workflows.get(&turn.workflow);
+        (
+            project.copied().unwrap_or(0),
+            workflow.copied().unwrap_or(0),
+        )
     }
 }
 
-/// The next job for a runner with these abilities. Workflows take turns, and the oldest job of a workflow comes first
-/// (design section 4). Jobs that are due after `time` (the world's time) are left out. `taken` is true for jobs that
-/// are already offered.
+fn keep<K: Eq + Hash + Ord>(
+    served: &mut HashMap<K, u64>,
+    waiting: impl ExactSizeIterator<Item = K>,
+) {
+    if served.len() > waiting.len() * 2 + 16 {
+        let waiting: Vec<K> = waiting.collect();
+        served.retain(|key, _| waiting.binary_search(key).is_ok());
+    }
+}
+
+/// The next job for a runner with this reach. Projects take turns, then the workflows of a project, and the oldest job of a
+/// workflow comes first (design section 4). Jobs that are due after `time` (the world's time) are left out. `taken` is true
+/// for jobs that are already offered.
 pub fn next_job(
     world: &World,
-    abilities: &Abilities,
+    reach: &Reach,
     turns: &Turns,
     time: Timestamp,
     taken: impl Fn(JobId) -> bool,
-) -> Option<(WorkflowId, JobId)> {
-    let oldest = world.offerable(abilities).filter_map(|(workflow, jobs)| {
+) -> Option<(Turn, JobId)> {
+    let oldest = world.offerable(reach).filter_map(|(turn, jobs)| {
         let job = jobs.iter().copied().find(|id| !taken(*id))?;
-        Some((workflow, job))
+        Some((turn, job))
     });
-    let delayed = world.due_delayed(abilities, time);
+    let delayed = world.due_delayed(reach, time);
     oldest
         .chain(delayed.filter(|(_, id)| !taken(*id)))
-        .map(|(workflow, job)| {
-            let served = turns.served.get(&workflow).copied().unwrap_or(0);
-            (served, workflow, job)
-        })
-        .min_by_key(|(served, _, job)| (*served, *job))
-        .map(|(_, workflow, job)| (workflow, job))
+        .min_by_key(|(turn, job)| (turns.last(*turn), *job))
 }
 
 #[cfg(test)]

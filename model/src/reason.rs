@@ -119,9 +119,9 @@ pub enum Reason {
         /// The end of the pause.
         at: Timestamp,
     },
-    /// No runner is registered.
+    /// No registered runner serves the project of the job.
     NoRunner,
-    /// No registered runner has contacted the daemon recently.
+    /// No runner of the project has contacted the daemon recently.
     NoRunnerConnected {
         registered: u64,
     },

@@ -107,7 +107,8 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
             Some((Credential::Link(link.id), link.path.to_string()))
         }
         // A restore ends the sessions of all runners.
-        Kind::RunnerRemoved
+        Kind::RunnerLimited
+        | Kind::RunnerRemoved
         | Kind::TokenCreated
         | Kind::SignedIn
         | Kind::SignInRefused

@@ -28,6 +28,14 @@ impl Rights {
         self.projects.contain(project)
     }
 
+    /// True if the caller sees one of these projects.
+    pub fn see_any(&self, projects: &Projects) -> bool {
+        match projects {
+            Projects::All => true,
+            Projects::Only(projects) => projects.iter().any(|project| self.sees(*project)),
+        }
+    }
+
     /// True if the caller has at least these scopes and projects.
     pub fn cover(&self, scopes: &Scopes, projects: &Projects) -> bool {
         self.scopes.cover(scopes) && self.projects.cover(projects)

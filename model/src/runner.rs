@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{RUNNER_RENEWAL, RUNNER_RENEWAL_RETRY};
-use crate::{RegistrationId, RunnerId, Timestamp, TokenHash};
+use crate::rights::Rights;
+use crate::scope::{Projects, Scope};
+use crate::{RegistrationId, RunnerId, Timestamp, TokenHash, TokenId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
@@ -15,6 +17,9 @@ pub struct Runner {
     /// True if it takes only jobs of scans whose `runs_on` has one of its labels.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// The projects whose jobs it gets. Records from before version 6 have none: their runners serve all.
+    #[serde(default, skip_serializing_if = "Projects::is_all")]
+    pub projects: Projects,
     /// The most jobs that it runs at once, as registered.
     pub capacity: u32,
     pub version: String,
@@ -29,6 +34,11 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// True if it serves a project of the caller. Nobody else may learn of it.
+    pub fn is_seen_by(&self, rights: &Rights) -> bool {
+        rights.see_any(&self.projects)
+    }
+
     /// True if `token` belongs to a session that is valid at `now`.
     pub fn is_held_by(&self, token: TokenHash, now: Timestamp) -> bool {
         let sessions = [Some(&self.session), self.previous_session.as_ref()];
@@ -61,5 +71,25 @@ pub struct Session {
 pub struct Registration {
     pub id: RegistrationId,
     pub token: TokenHash,
+    /// The projects of the runner.
+    #[serde(default, skip_serializing_if = "Projects::is_all")]
+    pub projects: Projects,
+    /// The labels of the runner. Without them the runner chooses its labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
+    /// The token that made it. The registration ends with the rights of this token. None if the daemon made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maker: Option<TokenId>,
     pub expires_at: Timestamp,
+}
+
+/// True if the caller may register, limit and remove runners of exactly these projects. Runners of all projects also serve
+/// future projects.
+pub fn may_manage(rights: &Rights, projects: &Projects) -> bool {
+    match projects {
+        Projects::All => rights.scopes.allow(Scope::RunnerWrite) && rights.projects.is_all(),
+        Projects::Only(projects) => projects
+            .iter()
+            .all(|project| rights.may(Scope::RunnerWrite, *project)),
+    }
 }

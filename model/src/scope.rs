@@ -54,7 +54,7 @@ scopes! {
     NotifyWrite = "notify:write",
     /// See runners.
     RunnerRead = "runner:read",
-    /// Register and remove runners.
+    /// Register, limit and remove runners of its projects.
     RunnerWrite = "runner:write",
     /// See, make and revoke tokens.
     TokenWrite = "token:write",
@@ -68,7 +68,7 @@ impl Scope {
     /// True if it affects the whole installation and cannot be limited to projects.
     pub const fn is_of_installation(self) -> bool {
         match self {
-            Self::RunnerWrite | Self::Metrics | Self::Admin => true,
+            Self::Metrics | Self::Admin => true,
             Self::ProjectRead
             | Self::ProjectWrite
             | Self::WorkflowRead
@@ -82,6 +82,7 @@ impl Scope {
             | Self::NotifyRead
             | Self::NotifyWrite
             | Self::RunnerRead
+            | Self::RunnerWrite
             | Self::TokenWrite => false,
         }
     }
@@ -169,8 +170,8 @@ impl FromIterator<Scope> for Scopes {
     }
 }
 
-/// The projects of a token.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The projects of a token or runner.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Projects {
     Only(BTreeSet<ProjectId>),

@@ -20,7 +20,7 @@ use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::rights::Rights;
 use crate::rules::ProjectRules;
-use crate::runner::Runner;
+use crate::runner::{Runner, may_manage};
 use crate::scan_head::{ScanHead, Totals};
 use crate::schedule::Upcoming;
 use crate::source::{Source, StaleFile};
@@ -270,13 +270,24 @@ impl<'w> Seen<'w> {
         self.world.jobs_of(scan).filter(sees)
     }
 
-    /// All runners, because they serve all projects.
+    pub fn sees(self, project: ProjectId) -> bool {
+        self.rights.sees(project)
+    }
+
+    /// The runners that serve a project of the caller.
     pub fn runners(self) -> impl Iterator<Item = &'w Arc<Runner>> {
-        self.world.runners()
+        let all = self.world.runners();
+        all.filter(move |runner| runner.is_seen_by(self.rights))
     }
 
     pub fn runner(self, id: RunnerId) -> Option<&'w Arc<Runner>> {
-        self.world.runner(id)
+        let runner = self.world.runner(id)?;
+        runner.is_seen_by(self.rights).then_some(runner)
+    }
+
+    /// True if the caller may limit and remove the runner.
+    pub fn may_manage(self, runner: &Runner) -> bool {
+        may_manage(self.rights, &runner.projects)
     }
 
     /// The jobs that a runner executes, oldest first.

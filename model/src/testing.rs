@@ -15,9 +15,8 @@ use crate::decide::{
 };
 use crate::moment::SeededEntropy;
 use crate::{
-    Abilities, Actor, Change, EndState, HistoryLine, Inputs, JobId, Moment, Order, Reason,
-    RunnerId, ScanKey, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId,
-    World,
+    Actor, Change, EndState, HistoryLine, Inputs, JobId, Moment, Order, Reach, Reason, RunnerId,
+    ScanKey, SourceName, Step, StepOutcome, StepStatus, Timestamp, TokenHash, WorkflowId, World,
 };
 
 /// A workflow with the features that the tests need.
@@ -149,7 +148,11 @@ impl TestWorld {
 
     /// Registers a runner with these labels.
     pub(crate) fn runner(&mut self, name: &str, labels: &[&str]) -> RunnerId {
-        let registration = self.run(CreateRegistration).unwrap().secret.hash();
+        let registration = self
+            .run(CreateRegistration::default())
+            .unwrap()
+            .secret
+            .hash();
         self.run(register(registration, name, labels))
             .unwrap()
             .session
@@ -158,7 +161,11 @@ impl TestWorld {
 
     /// Registers a runner that takes only jobs that require one of its labels.
     pub(crate) fn exclusive_runner(&mut self, name: &str, labels: &[&str]) -> RunnerId {
-        let registration = self.run(CreateRegistration).unwrap().secret.hash();
+        let registration = self
+            .run(CreateRegistration::default())
+            .unwrap()
+            .secret
+            .hash();
         let exclusive = RegisterRunner {
             exclusive: true,
             ..register(registration, name, labels)
@@ -343,7 +350,7 @@ pub(crate) fn ended(changes: &[Change]) -> Option<(&'static str, &Reason)> {
 
 /// The content of a world, for comparing two worlds.
 pub(crate) fn snapshot(world: &World) -> Value {
-    let abilities = Abilities::labelled(&["gpu", "linux"]);
+    let reach = Reach::labelled(&["gpu", "linux"]);
     let mut heads: Vec<_> = world.heads().collect();
     heads.sort_by_key(|head| (head.workflow, head.scan.clone()));
     json!({
@@ -359,8 +366,8 @@ pub(crate) fn snapshot(world: &World) -> Value {
             .map(|job| json!([**job, world.revision(job.revision.id).map(|revision| &revision.record)]))
             .collect::<Vec<_>>(),
         "waiting": world.waiting_workflows().collect::<Vec<_>>(),
-        "offerable": world.offerable(&abilities).map(|waiting| json!(waiting)).collect::<Vec<_>>(),
-        "retries": world.due_delayed(&abilities, Timestamp::MAX_UTC).collect::<Vec<_>>(),
+        "offerable": world.offerable(&reach).map(|(turn, jobs)| json!([turn.workflow, jobs])).collect::<Vec<_>>(),
+        "retries": world.due_delayed(&reach, Timestamp::MAX_UTC).map(|(turn, job)| (turn.workflow, job)).collect::<Vec<_>>(),
         "orphans": world.orphans().collect::<Vec<_>>(),
         "withdrawn": world.withdrawn().collect::<Vec<_>>(),
         "suspensions": world.suspensions().map(|suspension| json!(**suspension)).collect::<Vec<_>>(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::abilities::needed_capabilities;
 use crate::job::{Job, JobState};
 use crate::limits::NAMED_JOBS;
-use crate::{Abilities, Ahead, JobId, Reason, Runner, RunnerId, Timestamp, World};
+use crate::{Abilities, Ahead, JobId, ProjectId, Reason, Runner, RunnerId, Timestamp, World};
 
 /// The reason why the job waits. None if it does not wait. `time` is the world's time. `connected` is true for runners that
 /// have contacted the daemon recently. `holding` returns the jobs that a runner reports to hold; this is in no record.
@@ -29,7 +29,12 @@ pub fn waiting<'h>(
     }
     let revision = world.revision(world.revision_to_run(job))?;
     let scan = revision.definition.scan(job.scan.as_str())?;
-    let registered = world.runners().len();
+    // Runners of other projects do not exist for the job and its readers.
+    let serving = || {
+        let all = world.runners();
+        all.filter(|runner| runner.projects.contain(job.project))
+    };
+    let registered = serving().count();
     if registered == 0 {
         return Some(Reason::NoRunner);
     }
@@ -37,13 +42,11 @@ pub fn waiting<'h>(
         let mut wanted = scan.runs_on.iter();
         wanted.all(|wanted| runner.labels.contains(wanted))
     };
-    let mut runners = world.runners();
-    let mut fitting: Vec<_> = world
-        .runners()
+    let mut fitting: Vec<_> = serving()
         .filter(|runner| fits(runner) && connected(runner.id))
         .collect();
     if fitting.is_empty() {
-        return Some(if runners.any(|runner| connected(runner.id)) {
+        return Some(if serving().any(|runner| connected(runner.id)) {
             Reason::NoRunnerFits {
                 labels: scan.runs_on.clone(),
             }
@@ -82,9 +85,10 @@ pub fn waiting<'h>(
         (slots.taken() >= u64::from(runner.capacity)).then_some(slots)
     });
     let slots: Option<Vec<Slots>> = slots.collect();
-    let take = |needed: &Abilities| {
+    let take = |project: ProjectId, needed: &Abilities| {
         let mut fitting = fitting.iter();
-        fitting.any(|(_, abilities)| abilities.cover(needed))
+        fitting
+            .any(|(runner, abilities)| runner.projects.contain(project) && abilities.cover(needed))
     };
     let ahead = Ahead::of(world, job.id, time, take);
     Some(match slots {
@@ -137,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{NIGHTLY, TestWorld};
-    use crate::{JobId, Turns, next_job};
+    use crate::{JobId, Reach, Turns, next_job};
 
     fn why(test: &TestWorld, job: JobId, connected: &[RunnerId]) -> String {
         why_holding(test, job, connected, &BTreeSet::new())
@@ -163,7 +167,10 @@ mod tests {
         let strict = test
             .dispatch(workflow, "strict", json!({"target": "x"}))
             .unwrap();
-        assert_eq!(why(&test, strict, &[]), "no runner is registered");
+        assert_eq!(
+            why(&test, strict, &[]),
+            "no runner of this project is registered"
+        );
 
         let plain = test.runner("plain", &["linux"]);
         assert_eq!(
@@ -233,17 +240,14 @@ mod tests {
             "the only connected runner takes only scans whose `runs_on` names one of its labels"
         );
         let runner = test.world.runner(exclusive).unwrap();
-        let next = |abilities| {
-            next_job(&test.world, &abilities, &Turns::default(), test.now, |_| {
-                false
-            })
+        let next = |reach: &Reach| {
+            let turns = Turns::default();
+            next_job(&test.world, reach, &turns, test.now, |_| false).map(|(_, job)| job)
         };
-        assert_eq!(next(Abilities::of(runner)), Some((workflow, strict)));
-        let open = Abilities {
-            exclusive: false,
-            ..Abilities::of(runner)
-        };
-        assert_eq!(next(open), Some((workflow, probe)));
+        let mut reach = Reach::of(runner);
+        assert_eq!(next(&reach), Some(strict));
+        reach.abilities.exclusive = false;
+        assert_eq!(next(&reach), Some(probe));
         let second = test.exclusive_runner("arm", &["arm"]);
         assert_eq!(
             why(&test, probe, &[exclusive, second]),

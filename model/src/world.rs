@@ -147,8 +147,8 @@ impl World {
             Change::Runner(runner) => {
                 self.runners.insert(runner.id, runner.clone());
             }
-            Change::RunnerRemoved(id) => {
-                self.runners.remove(id);
+            Change::RunnerRemoved(runner) => {
+                self.runners.remove(&runner.id);
             }
             Change::Token(token) => {
                 self.forget_token(token.id);
@@ -260,9 +260,9 @@ impl World {
     fn refile(&mut self, workflow: WorkflowId) {
         let waiting: Vec<JobId> = self.jobs.queue().of_workflow(workflow).collect();
         for id in waiting {
-            if let Some(job) = self.jobs.get(id) {
-                let place = self.place(job);
-                self.jobs.refile(workflow, id, place);
+            if let Some(job) = self.jobs.get(id).cloned() {
+                let place = self.place(&job);
+                self.jobs.refile(&job, place);
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use model::decide::RemoveRunner;
+use model::decide::{LimitRunner, RemoveRunner};
 use model::retention::RetentionSettings;
 use model::{
     Clock, Entropy, Job, Principal, Reason, Rights, RunnerId, SealingKeys, Timestamp, World,
@@ -189,9 +189,17 @@ impl Handle {
     }
 
     /// Removes a runner. Its jobs are lost.
-    pub async fn remove_runner(&self, runner: RunnerId) -> Result<(), SubmitError> {
-        self.state.submit(RemoveRunner { runner }).await?;
+    pub async fn remove_runner(&self, runner: RunnerId, by: Rights) -> Result<(), SubmitError> {
+        self.state.submit(RemoveRunner { runner, by }).await?;
         self.runners().removed(&self.state, runner).await
+    }
+
+    /// Gives a runner other projects.
+    pub async fn limit_runner(&self, limit: LimitRunner) -> Result<(), SubmitError> {
+        let runner = limit.runner;
+        self.state.submit(limit).await?;
+        self.runners().board().end_poll(runner);
+        Ok(())
     }
 
     /// Ends every waiting poll and read without a message, because the daemon is stopping.

@@ -307,12 +307,12 @@ impl TestDaemon {
         let registration = self
             .handle
             .state()
-            .submit(CreateRegistration)
+            .submit(CreateRegistration::default())
             .await
             .unwrap();
         let register = register(name, capacity, &[], &registration.secret);
-        let session = self.handle.runners().register(register).await.unwrap();
-        let secret = session.secret;
+        let new = self.handle.runners().register(register).await.unwrap();
+        let secret = new.session.secret;
         (
             self.handle.runners().session(secret.hash()).unwrap(),
             secret,

@@ -193,6 +193,8 @@ mod tests {
             id: Uuid::from_u128(1),
             token: "secret".to_owned(),
             expires_at: chrono::DateTime::UNIX_EPOCH,
+            projects: None,
+            labels: Vec::new(),
         };
         let asked = RegisteredAs {
             ca_file: None,

@@ -101,7 +101,7 @@ impl Encoding<'_> {
             }
             Change::LedgerPageRemoved(scan, page) => self.delete(Layout::ledger(scan, *page)),
             Change::Runner(runner) => self.record(&**runner),
-            Change::RunnerRemoved(id) => self.delete(Layout::runner(*id)),
+            Change::RunnerRemoved(runner) => self.delete(Layout::runner(runner.id)),
             Change::Token(token) => self.record(&**token),
             Change::TokenRemoved(id) => self.delete(Layout::token(*id)),
             Change::Session(session) => self.record(&**session),

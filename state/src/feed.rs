@@ -165,12 +165,12 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    use model::{Recent, RunnerId, ScanKey, WorkflowId};
+    use model::{Recent, ScanKey, TokenId, WorkflowId};
 
     use super::*;
 
     fn change() -> Change {
-        Change::RunnerRemoved(RunnerId::from_uuid(uuid::Uuid::nil()))
+        Change::TokenRemoved(TokenId::from_uuid(uuid::Uuid::nil()))
     }
 
     fn read() -> Change {

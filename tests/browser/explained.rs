@@ -19,7 +19,7 @@ fn pages_say_why_a_scan_does_not_run_why_a_job_waits_and_how_revisions_differ() 
     let job = world.dispatch("site", "probe", &["target=a.example"]);
     browser.open(&world, PROBE);
     browser.shows("#now", "scheduled");
-    browser.shows("#now", "It waits: no runner is registered.");
+    browser.shows("#now", "It waits: no runner of this project is registered.");
     browser.click(&format!("#now a[href='/jobs/{job}']"));
     browser.arrives(&format!("/jobs/{job}"));
     browser.shows("#head", "scheduled");

@@ -207,6 +207,10 @@ pub fn runner(id: Uuid) -> String {
     format!("{RUNNERS}/{id}")
 }
 
+pub fn limit_runner(id: Uuid) -> String {
+    format!("{RUNNERS}/{id}/limit")
+}
+
 pub fn remove_runner(id: Uuid) -> String {
     format!("{RUNNERS}/{id}/remove")
 }

@@ -7,12 +7,31 @@ use uuid::Uuid;
 
 use crate::{JobState, WorkflowRef};
 
+/// The body of a new registration token.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateRegistration {
+    /// The projects of the runner, by name or id; absent: all in which the caller has `runner:write`. Of an administrator that
+    /// includes future projects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<String>>,
+    /// The labels of the runner; absent: the runner chooses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
+}
+
 /// A registration token. Its holder may register one runner.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Registration {
     /// Shown once; it can register one runner.
     pub token: String,
     pub expires_at: DateTime<Utc>,
+    /// The names of the runner's projects; absent: all projects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<String>>,
+    /// The labels of the runner; absent: the runner chooses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<String>>,
 }
 
 /// The body of a registration. It contains the registration token, so the request needs no other token.
@@ -33,7 +52,7 @@ pub struct RegisterRunner {
     pub capacity: u32,
     /// The version of the runner's program.
     pub version: String,
-    /// Replace a runner of the same name.
+    /// Replace a runner of the same name and the same projects.
     #[serde(default)]
     pub replace: bool,
 }
@@ -46,6 +65,12 @@ pub struct RegisteredRunner {
     pub token: String,
     /// When the session ends, unless it is renewed.
     pub expires_at: DateTime<Utc>,
+    /// The names of its projects; absent: all projects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<String>>,
+    /// The labels that it got: those of the registration token, if that has some.
+    #[serde(default)]
+    pub labels: Vec<String>,
 }
 
 /// The body of `/runners/hello` and `/runners/goodbye`.
@@ -113,6 +138,12 @@ pub struct Runner {
     /// True if it only takes jobs of scans whose `runs_on` names one of its labels.
     #[serde(default)]
     pub exclusive: bool,
+    /// The names of the projects whose jobs it takes, of those that the caller sees; absent: all projects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projects: Option<Vec<String>>,
+    /// True if it also takes jobs of projects that the caller does not see.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_other_projects: bool,
     /// The most jobs at the same time.
     pub capacity: u32,
     /// The version that its program reported when it started.
@@ -137,6 +168,14 @@ pub struct Runner {
     pub jobs: Vec<RunnerJob>,
 }
 
+/// The body that gives a runner other projects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitRunner {
+    /// By name or id. The caller needs `runner:write` in them, and in the projects that the runner has.
+    pub projects: Vec<String>,
+}
+
 /// A job in a slot of a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerJob {
@@ -150,7 +189,11 @@ pub struct RunnerJob {
 }
 
 redacted!(
-    Registration { expires_at },
+    Registration {
+        expires_at,
+        projects,
+        labels
+    },
     RegisterRunner {
         name,
         labels,
@@ -159,6 +202,11 @@ redacted!(
         version,
         replace
     },
-    RegisteredRunner { id, expires_at },
+    RegisteredRunner {
+        id,
+        expires_at,
+        projects,
+        labels
+    },
     JobAssigned { id }
 );

@@ -5,9 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use model::condition::Condition;
 use model::outbox::DeliveryRecord;
-use model::{
-    Change, Job, JobId, JobState, ProjectId, Rights, Runner, RunnerId, Scope, Source, WorkflowId,
-};
+use model::{Change, Job, JobId, JobState, ProjectId, Rights, Runner, Scope, Source, WorkflowId};
 use model::{Suspension, WorkflowRecord, WorkflowStatus};
 use serde::Serialize;
 use wire::{
@@ -38,7 +36,7 @@ pub(super) enum About<'c> {
     Condition(&'c Condition, bool),
     Delivery(&'c DeliveryRecord),
     Runner(&'c Runner),
-    RunnerRemoved(RunnerId),
+    RunnerRemoved(&'c Runner),
 }
 
 pub(super) fn events(changes: &[Change]) -> impl Iterator<Item = Event<'_>> {
@@ -70,7 +68,7 @@ fn event(change: &Change) -> Option<Event<'_>> {
         Change::Condition(condition) => Some(of_condition(condition, false)),
         Change::ConditionClosed(condition, _) => Some(of_condition(condition, true)),
         Change::Delivery(record) => Some(of(record.project, About::Delivery(record))),
-        Change::RunnerRemoved(id) => Some(of(None, About::RunnerRemoved(*id))),
+        Change::RunnerRemoved(runner) => Some(of(None, About::RunnerRemoved(runner))),
         Change::Tip(_)
         | Change::Revision(..)
         | Change::RevisionRead(_)
@@ -146,7 +144,9 @@ impl Event<'_> {
             About::Job(..) | About::Steps(_) => Scope::JobRead,
             About::Workflow(_) | About::Suspension(_) => Scope::WorkflowRead,
             About::Source(_) => Scope::ProjectRead,
-            About::Runner(_) | About::RunnerRemoved(_) => Scope::RunnerRead,
+            About::Runner(runner) | About::RunnerRemoved(runner) => {
+                return rights.scopes.allow(Scope::RunnerRead) && runner.is_seen_by(rights);
+            }
             About::Condition(condition, _) => return condition.is_seen_by(rights),
             About::Delivery(record) => match record.project {
                 Some(_) => Scope::NotifyRead,
@@ -227,10 +227,10 @@ impl Event<'_> {
                     removed: false,
                 },
             ),
-            About::RunnerRemoved(id) => write(
+            About::RunnerRemoved(runner) => write(
                 "runner",
                 &RunnerEvent {
-                    id: id.uuid(),
+                    id: runner.id.uuid(),
                     name: None,
                     removed: true,
                 },

@@ -1,6 +1,9 @@
 //! Tests listeners without a daemon: limits, order, and how they are closed.
 
-use model::{Change, Credential, Projects, RunnerId, Scope, TokenHash, TokenId, UsedToken};
+use model::{
+    Change, Credential, Projects, Runner, RunnerId, Scope, Session, Timestamp, TokenHash, TokenId,
+    UsedToken,
+};
 use state::Published;
 
 use super::hub::Sender;
@@ -15,10 +18,31 @@ fn published(seq: u64) -> Published {
 
 /// The commit that removes this runner.
 fn removal(seq: u64, runner: u128) -> Published {
-    let runner = RunnerId::from_uuid(uuid::Uuid::from_u128(runner));
+    let runner = Change::RunnerRemoved(Arc::new(runner_of(runner, Projects::All)));
     Published {
         seq: Seq(seq),
-        changes: Arc::new([Change::RunnerRemoved(runner)]),
+        changes: Arc::new([runner]),
+    }
+}
+
+fn runner_of(number: u128, projects: Projects) -> Runner {
+    let at = Timestamp::UNIX_EPOCH;
+    Runner {
+        id: RunnerId::from_uuid(uuid::Uuid::from_u128(number)),
+        name: "one".to_owned(),
+        labels: Vec::new(),
+        exclusive: false,
+        projects,
+        capacity: 1,
+        version: String::new(),
+        capabilities: Vec::new(),
+        registered_at: at,
+        session: Session {
+            token: TokenHash::of("x"),
+            issued_at: at,
+            expires_at: at,
+        },
+        previous_session: None,
     }
 }
 
@@ -174,6 +198,33 @@ fn rights_are_read_when_events_are_sent() {
     publish(&hub, &published(3));
     let batch = listener.next().now_or_never().unwrap().unwrap();
     assert_eq!(batch.seq, Seq(3));
+}
+
+#[test]
+fn runners_of_other_projects_make_no_events() {
+    let hub = Arc::new(Hub::default());
+    let mut listener = listen(&hub, None);
+    let [own, other] = [1, 2].map(|number| ProjectId::from_uuid(uuid::Uuid::from_u128(number)));
+    let rights = Rights {
+        scopes: [Scope::RunnerRead].into_iter().collect(),
+        projects: Projects::Only([own].into()),
+    };
+    let mut hears = |seq, projects: Projects| {
+        let runner = Arc::new(runner_of(1, projects));
+        let changes = [
+            Change::Runner(runner.clone()),
+            Change::RunnerRemoved(runner),
+        ];
+        let changes = Arc::new(changes);
+        let seq = Seq(seq);
+        hub.listeners()
+            .publish(&Published { seq, changes }, |_| Some(rights.clone()));
+        let batch = listener.next().now_or_never();
+        batch.map_or(0, |batch| batch.unwrap().texts.len())
+    };
+    assert_eq!(hears(1, Projects::Only([other].into())), 0);
+    assert_eq!(hears(2, Projects::Only([own, other].into())), 2);
+    assert_eq!(hears(3, Projects::All), 2);
 }
 
 fn text(batch: &Batch) -> &str {

@@ -144,8 +144,9 @@ pub(super) fn of(about: &About<'_>) -> Vec<String> {
             let jobs = record.jobs.iter().map(|job| topics::job(job.uuid()));
             jobs.chain([topics::DELIVERIES.to_owned()]).collect()
         }
-        About::Runner(runner) => vec![topics::runner(runner.id.uuid())],
-        About::RunnerRemoved(id) => vec![topics::runner(id.uuid())],
+        About::Runner(runner) | About::RunnerRemoved(runner) => {
+            vec![topics::runner(runner.id.uuid())]
+        }
     }
 }
 

@@ -175,7 +175,9 @@ impl From<Refusal> for Failure {
             Refusal::JobNotSilent { .. } => {
                 Self::new(ErrorCode::IllegalTransition, text).hint("try again after that")
             }
-            Refusal::NotYourJob { .. } => Self::new(ErrorCode::OfferLapsed, text),
+            Refusal::NotYourJob { .. } | Refusal::NotServed { .. } => {
+                Self::new(ErrorCode::OfferLapsed, text)
+            }
             Refusal::BadReport { .. } | Refusal::UndeclaredArtifact { .. } => {
                 Self::new(ErrorCode::InvalidRequest, text)
             }
@@ -196,7 +198,9 @@ impl From<Refusal> for Failure {
                 .hint("use one token for many calls instead of one for each"),
             Refusal::Unwritable { .. } => Self::internal(&refusal),
             Refusal::NameTaken { .. } => Self::new(ErrorCode::NameTaken, text)
-                .hint("give another name, or replace that runner with `--replace`"),
+                .hint("give another name; `--replace` replaces only a runner of the same projects"),
+            Refusal::RunnerOfOthers => Self::new(ErrorCode::Forbidden, text)
+                .hint("name projects in which you have it; an administrator manages all runners"),
             Refusal::NoSecretKey => SecretError::NoKey.into(),
             Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
             Refusal::TooStrong => Self::new(ErrorCode::Forbidden, text),

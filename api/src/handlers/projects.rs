@@ -1,5 +1,6 @@
 //! `/v0/projects`, with their vars and secrets.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use model::decide::{DeleteSecret, DeleteVar, Precondition, SetVar};
@@ -266,6 +267,12 @@ pub(crate) async fn remove_secret(
 
 pub(crate) fn project(user: &Visible, named: &str) -> Result<Shown<ProjectId>, Failure> {
     user.find(|seen| find(seen, named).map(|source| source.project))
+}
+
+/// The projects with these names or ids.
+pub(super) fn named(seen: Seen<'_>, names: &[String]) -> Result<BTreeSet<ProjectId>, Failure> {
+    let names = names.iter();
+    names.map(|name| Ok(find(seen, name)?.project)).collect()
 }
 
 pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {

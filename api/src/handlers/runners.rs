@@ -3,14 +3,16 @@
 use http::StatusCode;
 use http::header::HeaderName;
 use model::decide;
-use model::{JobId, PlainToken, Runner, Seen, Slots, TokenKind};
+use model::{JobId, PlainToken, Rights, Runner, RunnerId, Seen, Slots, TokenKind};
 use reconciler::{Handle, Instance, RunnerSession};
 use warp::reply::Response;
 use wire::{
-    ErrorCode, Hello, JobAssigned, JobCancelled, Message, Page, Poll, REFRESH_HEADER,
-    RegisterRunner, RegisteredRunner, Registration,
+    CreateRegistration, ErrorCode, Hello, JobAssigned, JobCancelled, LimitRunner, Message, Page,
+    Poll, REFRESH_HEADER, RegisterRunner, RegisteredRunner, Registration,
 };
 
+use super::projects;
+use crate::body;
 use crate::convert;
 use crate::failure::Failure;
 use crate::idempotency::Attempt;
@@ -64,6 +66,31 @@ fn present(user: &Visible, seen: Seen<'_>, runner: &Runner, slots: &Slots) -> wi
     )
 }
 
+/// Gives a runner other projects.
+pub(super) async fn change(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let asked: LimitRunner = request.body.json(&request.headers).await?;
+    let named = request.parameter(0);
+    let runner = limit(user, named, &asked.projects).await?;
+    Ok(reply::ok(&show(user, &runner.to_string()).await?))
+}
+
+/// Gives a runner, by id or name, other projects.
+pub(crate) async fn limit(
+    user: &Visible,
+    named: &str,
+    projects: &[String],
+) -> Result<RunnerId, Failure> {
+    let found = user.find(|seen| Ok((find(seen, named)?.id, projects::named(seen, projects)?)))?;
+    user.limit_runner(&found).await?;
+    Ok(found.0)
+}
+
+/// True if the caller may limit and remove the runner.
+pub(crate) fn may_manage(user: &Visible, runner: &wire::Runner) -> bool {
+    let id = RunnerId::from_uuid(runner.id);
+    user.read(|seen| seen.runner(id).is_some_and(|it| seen.may_manage(it)))
+}
+
 /// Removes a runner, by id or name. Its jobs fail.
 pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
     let runner = user.find(|seen| Ok(find(seen, named)?.id))?;
@@ -82,20 +109,35 @@ pub(super) async fn create_registration(
     user: &Visible,
     mut request: Request,
 ) -> Result<Response, Failure> {
-    let made = make_registration(user, &Attempt::of(&mut request).await?).await?;
+    let attempt = Attempt::of(&mut request).await?;
+    let asked = match attempt.body.is_empty() {
+        true => CreateRegistration::default(),
+        false => {
+            body::is_json(&request.headers)?;
+            body::parse(&attempt.body)?
+        }
+    };
+    let made = make_registration(user, asked, &attempt).await?;
     Ok(reply::json(StatusCode::CREATED, &made))
 }
 
 /// Makes a registration token. A repeat with the same `Idempotency-Key` is refused, because the token is shown once.
 pub(crate) async fn make_registration(
     user: &Visible,
+    asked: CreateRegistration,
     attempt: &Attempt,
 ) -> Result<Registration, Failure> {
     let key = attempt.key(user, "create registration")?;
-    let new = user.create_registration(key).await?;
+    let names = asked.projects.as_deref();
+    let projects = user.find(|seen| names.map(|it| projects::named(seen, it)).transpose())?;
+    let new = user
+        .create_registration(&projects, asked.labels, key)
+        .await?;
     Ok(Registration {
         token: new.secret.reveal().to_owned(),
         expires_at: new.expires_at,
+        projects: user.read(|seen| convert::projects(seen, &new.projects)),
+        labels: new.labels,
     })
 }
 
@@ -103,7 +145,7 @@ pub(crate) async fn register(handle: &Handle, mut request: Request) -> Result<Re
     let asked: RegisterRunner = request.body.json(&request.headers).await?;
     let token = PlainToken::parse(TokenKind::Registration, &asked.token)
         .map_err(|_| Failure::from(decide::Refusal::BadRegistration))?;
-    let session = handle
+    let new = handle
         .runners()
         .register(decide::RegisterRunner {
             registration: token.hash(),
@@ -115,10 +157,17 @@ pub(crate) async fn register(handle: &Handle, mut request: Request) -> Result<Re
             replace: asked.replace,
         })
         .await?;
+    // Whoever has the token may know the projects that it was made for.
+    let all = Rights::admin();
+    let projects = handle
+        .state()
+        .read(|world| convert::projects(world.seen_by(&all), &new.runner.projects));
     let body = RegisteredRunner {
-        id: session.runner.uuid(),
-        token: session.secret.reveal().to_owned(),
-        expires_at: session.expires_at,
+        id: new.runner.id.uuid(),
+        token: new.session.secret.reveal().to_owned(),
+        expires_at: new.session.expires_at,
+        projects,
+        labels: new.runner.labels.clone(),
     };
     Ok(reply::json(StatusCode::CREATED, &body))
 }

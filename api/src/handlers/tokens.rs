@@ -1,7 +1,5 @@
 //! `/v0/tokens`
 
-use std::collections::BTreeSet;
-
 use chrono::TimeDelta;
 use http::StatusCode;
 use model::decide::{self, NewToken, Once};
@@ -54,7 +52,7 @@ pub(crate) async fn make(
     let projects = match asked.projects {
         // By default the projects of the caller's token.
         None => user.rights().projects,
-        Some(names) => user.read(|seen| named_projects(seen, &names))?,
+        Some(names) => Projects::Only(user.read(|seen| projects::named(seen, &names))?),
     };
     let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {
         (Some(_), true) => {
@@ -141,14 +139,6 @@ fn find(seen: Seen<'_>, text: &str) -> Result<TokenId, Failure> {
         (None, _) => Err(Failure::not_found("token", text)
             .hint("`everscan token list` shows the tokens that you can manage")),
     }
-}
-
-fn named_projects(seen: Seen<'_>, names: &[String]) -> Result<Projects, Failure> {
-    let ids: Result<BTreeSet<_>, Failure> = names
-        .iter()
-        .map(|name| Ok(projects::find(seen, name)?.project))
-        .collect();
-    Ok(Projects::Only(ids?))
 }
 
 fn seconds(seconds: u64) -> Option<TimeDelta> {

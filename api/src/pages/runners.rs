@@ -8,7 +8,7 @@ use ui::chart::{self, Bar, Lane};
 use ui::links;
 use ui::pages::{self, RunnerPage};
 use warp::reply::Response;
-use wire::{Job, Page, Registration, Runner};
+use wire::{CreateRegistration, Job, Page, Registration, Runner};
 
 use super::charts;
 use super::frame::Frame;
@@ -67,6 +67,7 @@ pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
         slots: slots(&runner),
         lanes: lanes(frame, &runner, &past.items),
         lanes_cut: charts::cut(frame, &past),
+        may_manage: frame.may(Scope::RunnerWrite) && runners::may_manage(frame.user, &runner),
         runner: &runner,
         past: past.items.get(..LISTED).unwrap_or(&past.items),
         has_more: past.next_cursor.is_some(),
@@ -88,10 +89,26 @@ fn lanes(frame: &Frame<'_>, runner: &Runner, jobs: &[Job]) -> Markup {
 /// Makes a registration. Only this answer has its token, so the answer is the page itself.
 pub(super) async fn register(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     frame.need(Scope::RunnerRead)?;
-    let attempt = Attempt::of_form(typed.key(), &serde_json::json!({}))?;
-    let made = runners::make_registration(frame.user, &attempt).await?;
+    let asked = CreateRegistration {
+        projects: words(typed, "projects"),
+        labels: words(typed, "labels"),
+    };
+    let attempt = Attempt::of_form(typed.key(), &asked)?;
+    let made = runners::make_registration(frame.user, asked, &attempt).await?;
     let page = page(frame, &frame.window()?, Some(&made));
     Ok(frame.html(StatusCode::OK, page))
+}
+
+/// The words of a text field. None if there are none.
+fn words(typed: &Typed, field: &str) -> Option<Vec<String>> {
+    let words = typed.text(field).split_whitespace().map(str::to_owned);
+    Some(words.collect::<Vec<_>>()).filter(|words| !words.is_empty())
+}
+
+pub(super) async fn limit(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let projects = words(typed, "projects").unwrap_or_default();
+    let runner = runners::limit(frame.user, frame.parameter(0), &projects).await?;
+    Ok(frame.done(Scope::RunnerRead, &links::runner(runner.uuid())))
 }
 
 pub(super) async fn remove(frame: &Frame<'_>) -> Result<Response, Failure> {

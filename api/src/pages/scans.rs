@@ -62,7 +62,7 @@ fn has_neighbours(frame: &Frame<'_>) -> Result<bool, Failure> {
 pub(super) async fn dispatch_form(frame: &Frame<'_>) -> Result<Response, Failure> {
     let status = status_for_dispatch(frame).await?;
     let earlier = earlier(frame, &status).await?;
-    let (runners, project) = (runners(frame), project(frame, &status)?);
+    let (runners, project) = (runners(frame, &status), project(frame, &status)?);
     let page = Dispatch {
         scan: &status,
         earlier: earlier.as_ref().map(|(id, inputs)| (*id, inputs)),
@@ -148,7 +148,7 @@ fn again(
     scan: &ScanStatus,
     refused: &Refused,
 ) -> Result<Response, Failure> {
-    let (runners, project) = (runners(frame), project(frame, scan)?);
+    let (runners, project) = (runners(frame, scan), project(frame, scan)?);
     let page = Dispatch {
         scan,
         earlier: None,
@@ -167,7 +167,15 @@ fn project(frame: &Frame<'_>, scan: &ScanStatus) -> Result<Option<Project>, Fail
     projects::show(frame.user, &scan.workflow.source).map(Some)
 }
 
-fn runners(frame: &Frame<'_>) -> Option<Page<Runner>> {
-    let may = frame.may(Scope::RunnerRead);
-    may.then(|| runners::list(frame.user, &Window::first(PAGE)))
+/// The runners that take jobs of the scan's project.
+fn runners(frame: &Frame<'_>, scan: &ScanStatus) -> Option<Page<Runner>> {
+    let serves = |runner: &Runner| {
+        let projects = runner.projects.as_ref();
+        projects.is_none_or(|projects| projects.contains(&scan.workflow.source))
+    };
+    let mut page = frame
+        .may(Scope::RunnerRead)
+        .then(|| runners::list(frame.user, &Window::first(PAGE)))?;
+    page.items.retain(serves);
+    Some(page)
 }

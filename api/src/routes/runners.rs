@@ -1,7 +1,7 @@
 //! Runners: requests of people and of runner processes.
 
 use super::headers::{IDEMPOTENCY_KEY, REFRESH};
-use super::operation::{answers, does, lists, takes, takes_only};
+use super::operation::{answers, does, lists, may_take, takes, takes_only};
 use crate::limits::{POLL_BODY, SMALL_BODY};
 
 routes! {
@@ -12,10 +12,12 @@ routes! {
         lists::<wire::Runner>("List the runners");
     User ShowRunner GET "/v0/runners/{runner}", RunnerRead; [], 0,
         answers::<wire::Runner>("Show a runner with its jobs");
+    User LimitRunner PATCH "/v0/runners/{runner}", RunnerWrite; [], SMALL_BODY,
+        takes::<wire::LimitRunner, wire::Runner>("Let a runner take only jobs of these projects");
     User DeleteRunner DELETE "/v0/runners/{runner}", RunnerWrite; [], 0,
         does("Remove a runner");
     User CreateRegistration POST "/v0/runner-registrations", RunnerWrite; [], SMALL_BODY,
-        answers::<wire::Registration>("Make a token that registers one runner")
+        may_take::<wire::CreateRegistration, wire::Registration>("Make a token that registers one runner")
             .statuses(&[201])
             .reads(&[IDEMPOTENCY_KEY]);
 
@@ -30,5 +32,6 @@ routes! {
     Page Runner GET "/runners/{runner}", RunnerRead; [], 0;
 
     Action CreateRegistration POST "/runners/registrations", RunnerWrite; [], SMALL_BODY;
+    Action LimitRunner POST "/runners/{runner}/limit", RunnerWrite; [], SMALL_BODY;
     Action RemoveRunner POST "/runners/{runner}/remove", RunnerWrite; [], SMALL_BODY;
 }

@@ -1,14 +1,14 @@
 //! The commands of the caller. Each checks again whether the caller's token is still valid, because the body may have taken
 //! hours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use delivery::{Outcome, send_test};
 use model::channel::{Channel, Target};
 use model::decide::{
     Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteChannel,
-    DeleteRule, DeleteSecret, DeleteVar, NewRegistration, Once, Precondition, Resume,
-    RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetRule, SetVar, SignOut,
+    DeleteRule, DeleteSecret, DeleteVar, LimitRunner, Maker, NewRegistration, Once, Precondition,
+    Resume, RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetRule, SetVar, SignOut,
     SignOutEverywhere, Silence, Suspend,
 };
 use model::retention::RetentionPolicy;
@@ -261,14 +261,38 @@ impl Visible {
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {
-        Ok(self.acting()?.remove_runner(**runner).await?)
+        let handle = self.acting()?;
+        Ok(handle.remove_runner(**runner, self.rights()).await?)
+    }
+
+    pub(crate) async fn limit_runner(
+        &self,
+        limit: &Shown<(RunnerId, BTreeSet<ProjectId>)>,
+    ) -> Result<(), Failure> {
+        let (runner, projects) = limit.0.clone();
+        let by = self.rights();
+        let limit = LimitRunner {
+            runner,
+            projects,
+            by,
+        };
+        Ok(self.acting()?.limit_runner(limit).await?)
     }
 
     pub(crate) async fn create_registration(
         &self,
+        projects: &Shown<Option<BTreeSet<ProjectId>>>,
+        labels: Option<Vec<String>>,
         key: Option<IdempotencyKey>,
     ) -> Result<NewRegistration, Failure> {
-        let command = CreateRegistration;
+        let command = CreateRegistration {
+            projects: projects.0.clone(),
+            labels,
+            maker: Some(Maker {
+                token: self.principal.token(),
+                rights: self.rights(),
+            }),
+        };
         self.submit(Shown(Once { command, key })).await
     }
 }

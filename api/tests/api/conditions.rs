@@ -125,7 +125,7 @@ async fn the_overview_lists_what_the_daemon_measures() {
     for part in [
         "of main/pipeline",
         &job.to_string(),
-        "waits: no runner is registered",
+        "waits: no runner of this project is registered",
         "lines of its history cannot be read",
     ] {
         assert!(needs.contains(part), "{part}: {needs}");

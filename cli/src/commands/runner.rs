@@ -1,5 +1,5 @@
 use clap::Subcommand;
-use wire::{Page, Runner};
+use wire::{CreateRegistration, LimitRunner, Page, Runner};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -16,10 +16,28 @@ pub(crate) enum Command {
         /// Name or id of the runner
         runner: String,
     },
+    /// Let a runner take only jobs of these projects
+    ///
+    /// Its running jobs continue. Steps of other projects may have read its session token before; `register-token` and
+    /// `everscan-runner configure --replace` give it a new one.
+    Limit {
+        /// Name or id of the runner
+        runner: String,
+        /// A project of the runner; may be repeated
+        #[arg(long, env = "SERVICE_PROJECT", required = true, value_delimiter = ',')]
+        project: Vec<String>,
+    },
     /// List runners
     List,
     /// Make a token with which one runner can register
-    RegisterToken,
+    RegisterToken {
+        /// A project of the runner; may be repeated; without it, all projects in which you may register runners
+        #[arg(long, env = "SERVICE_PROJECT", value_delimiter = ',')]
+        project: Vec<String>,
+        /// A label of the runner; may be repeated; without it, the runner chooses its labels
+        #[arg(long, env = "SERVICE_LABEL", value_delimiter = ',')]
+        label: Vec<String>,
+    },
     /// Show a runner and the jobs that take its slots
     Show {
         /// Name or id of the runner
@@ -36,14 +54,29 @@ impl Command {
                 session.report(&format!("runner {runner} is removed"));
             }
             Self::List => session.show(&Page::all(client.runners().await?), table)?,
-            Self::RegisterToken => {
-                let registration = client.create_registration().await?;
+            Self::Limit { runner, project } => {
+                let limit = LimitRunner { projects: project };
+                let limited = client.limit_runner(&runner, &limit).await?;
+                session.report(&format!(
+                    "runner {} serves {}",
+                    limited.name,
+                    projects_in_words(limited.projects.as_deref())
+                ));
+            }
+            Self::RegisterToken { project, label } => {
+                let some = |names: Vec<String>| (!names.is_empty()).then_some(names);
+                let asked = CreateRegistration {
+                    projects: some(project),
+                    labels: some(label),
+                };
+                let registration = client.create_registration(&asked).await?;
                 session.show(&registration, |registration| {
                     format!("{}\n", registration.token)
                 })?;
                 session.report(&format!(
-                    "good for one `everscan-runner configure` until {}",
-                    time(&registration.expires_at)
+                    "good for one `everscan-runner configure` until {}, for a runner of {}",
+                    time(&registration.expires_at),
+                    projects_in_words(registration.projects.as_deref())
                 ));
             }
             Self::Show { runner } => session.show(&client.runner(&runner).await?, show)?,
@@ -52,13 +85,24 @@ impl Command {
     }
 }
 
+fn projects_in_words(projects: Option<&[String]>) -> String {
+    match projects {
+        None => "all projects".to_owned(),
+        Some([one]) => format!("project {one}"),
+        Some(several) => format!("projects {}", several.join(", ")),
+    }
+}
+
 fn table(page: &Page<Runner>) -> String {
-    let mut table = Table::new(&["NAME", "STATE", "SLOTS", "LABELS", "VERSION", "HEARD", "ID"]);
+    let mut table = Table::new(&[
+        "NAME", "STATE", "SLOTS", "PROJECTS", "LABELS", "VERSION", "HEARD", "ID",
+    ]);
     for runner in &page.items {
         table.row([
             runner.name.clone(),
             state(runner).to_owned(),
             slots(runner),
+            projects(runner, ","),
             labels(runner, ","),
             runner.version.clone(),
             time_or_dash(runner.heard_at.as_ref()),
@@ -66,6 +110,15 @@ fn table(page: &Page<Runner>) -> String {
         ]);
     }
     table.text()
+}
+
+fn projects(runner: &Runner, separator: &str) -> String {
+    let Some(projects) = &runner.projects else {
+        return "all".to_owned();
+    };
+    let others = runner.has_other_projects.then(|| "others".to_owned());
+    let projects: Vec<String> = projects.iter().cloned().chain(others).collect();
+    projects.join(separator)
 }
 
 fn labels(runner: &Runner, separator: &str) -> String {
@@ -88,6 +141,7 @@ fn show(runner: &Runner) -> String {
         .add("state", state(runner))
         .add("heard", heard)
         .add("slots", slots(runner))
+        .add("projects", projects(runner, ", "))
         .add("labels", labels(runner, ", "))
         .add("version", &runner.version)
         .add("capabilities", runner.capabilities.join(", "))

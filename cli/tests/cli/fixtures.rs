@@ -275,6 +275,8 @@ pub(crate) fn runner() -> Runner {
         name: "box".to_owned(),
         labels: vec!["linux".to_owned(), "big".to_owned()],
         exclusive: true,
+        projects: Some(vec!["recon".to_owned(), "vault".to_owned()]),
+        has_other_projects: true,
         capacity: 4,
         version: "0.1.0".to_owned(),
         capabilities: vec!["checkout".to_owned()],

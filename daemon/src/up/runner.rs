@@ -93,7 +93,8 @@ fn is_known(configuration: &Configuration, serving: &Serving) -> bool {
 async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpError> {
     let workdir = folder.join("work");
     make_folder(&workdir).map_err(UpError::folder(&workdir))?;
-    let registration = serving.handle.state().submit(CreateRegistration).await?;
+    let create = CreateRegistration::default();
+    let registration = serving.handle.state().submit(create).await?;
     let capacity = std::thread::available_parallelism().map_or(1, NonZero::get);
     let asked = RegisteredAs {
         ca_file: None,

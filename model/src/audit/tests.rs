@@ -235,7 +235,13 @@ fn jobs_and_their_artifacts_and_ends_are_logged_with_their_scan() {
 
     let (job, _) = test.running();
     assert_eq!(
-        of(&mut test, RemoveRunner { runner }),
+        of(
+            &mut test,
+            RemoveRunner {
+                runner,
+                by: Rights::admin()
+            }
+        ),
         [json!({"kind": "runner_removed", "id": runner, "name": "first"})]
     );
     let ended = json!({
@@ -342,9 +348,9 @@ fn blobs_and_links_are_logged_with_their_paths() {
 #[test]
 fn new_registration_tokens_are_logged_but_not_the_removal_of_expired_tokens() {
     let mut test = TestWorld::new();
-    test.run(CreateRegistration).unwrap();
+    test.run(CreateRegistration::default()).unwrap();
     test.pass(TimeDelta::days(1));
-    let (made, said) = audited(&mut test, CreateRegistration);
+    let (made, said) = audited(&mut test, CreateRegistration::default());
     let created =
         json!({"kind": "registration_created", "id": made.id, "expires_at": made.expires_at});
     assert_eq!(said, [created]);

@@ -136,7 +136,7 @@ mod tests {
                     job,
                     reason: Reason::NoRunner,
                 },
-                "job 00000000-0000-0000-0000-000000000000 waits: no runner is registered",
+                "job 00000000-0000-0000-0000-000000000000 waits: no runner of this project is registered",
             ),
             (Problem::BackupOld { newest: None }, "there is no backup"),
         ];

@@ -166,6 +166,13 @@ impl Command for Claim {
         if world.is_orphan(job) {
             return Err(Refusal::JobOver { job: job.id });
         }
+        // The runner may have been limited since the offer.
+        if !runner.projects.contain(job.project) {
+            return Err(Refusal::NotServed {
+                job: job.id,
+                runner: runner.name.clone(),
+            });
+        }
         if let Some(suspension) = world.suspension(&job.scan_key()) {
             return Err(Refusal::JobHeld {
                 job: job.id,

@@ -122,8 +122,14 @@ pub enum Refusal {
     BadRegistration,
     #[error("{waiting} registration tokens wait for their runners")]
     TooManyRegistrations { waiting: usize },
-    #[error("a runner named `{name}` is registered already")]
+    /// The runner that has the name may be of other projects, so nothing is said of it.
+    #[error("the runner name `{name}` is taken")]
     NameTaken { name: String },
+    #[error("this needs `runner:write` in all projects of the runner")]
+    RunnerOfOthers,
+    /// The runner got other projects after the offer.
+    #[error("runner `{runner}` does not serve the project of job {job}")]
+    NotServed { job: JobId, runner: String },
     #[error("{field}: {problem}")]
     InvalidField {
         /// Path of the member.

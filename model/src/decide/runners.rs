@@ -1,73 +1,22 @@
-//! Registers runners and renews their sessions.
+//! Registers runners, renews their sessions, and changes their projects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::registrations::{check_managed, is_backed, only, spent};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
+use crate::condition::{Condition, Subject};
 use crate::limits::{
-    NAME_CHARS, OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP, RUNNER_CAPABILITIES,
-    RUNNER_CAPACITY, RUNNER_LABELS, RUNNER_RENEWAL_OVERLAP, RUNNER_SESSION,
+    NAME_CHARS, RUNNER_CAPABILITIES, RUNNER_CAPACITY, RUNNER_LABELS, RUNNER_RENEWAL_OVERLAP,
+    RUNNER_SESSION,
 };
 use crate::moment::Moment;
-use crate::runner::{Registration, Runner, Session};
-use crate::token::{PlainToken, TokenHash, TokenKind};
+use crate::rights::Rights;
+use crate::runner::{Runner, Session};
+use crate::token::{PlainToken, TokenHash};
 use crate::world::World;
-use crate::{RegistrationId, RunnerId, Timestamp};
-
-/// Create a registration token.
-#[derive(Debug, Clone)]
-pub struct CreateRegistration;
-
-#[derive(Debug, Clone)]
-pub struct NewRegistration {
-    pub id: RegistrationId,
-    /// Shown once.
-    pub secret: PlainToken,
-    pub expires_at: Timestamp,
-}
-
-impl Command for CreateRegistration {
-    type Answer = NewRegistration;
-    const URGENCY: Urgency = Urgency::Ordinary;
-
-    fn decide(
-        self,
-        world: &World,
-        moment: &mut Moment<'_>,
-    ) -> Result<Decision<NewRegistration>, Refusal> {
-        let is_open = |registration: &&Arc<Registration>| moment.steady < registration.expires_at;
-        let waiting = world.registrations().filter(is_open).count();
-        if waiting >= OPEN_REGISTRATIONS {
-            return Err(Refusal::TooManyRegistrations { waiting });
-        }
-        let secret = PlainToken::random(TokenKind::Registration, moment.entropy);
-        let registration = Registration {
-            id: RegistrationId::random(moment.entropy),
-            token: secret.hash(),
-            expires_at: moment.steady + REGISTRATION,
-        };
-        let (id, expires_at) = (registration.id, registration.expires_at);
-        let mut changes = spent(world, moment.steady);
-        changes.push(Change::Registration(Arc::new(registration)));
-        Ok(Decision {
-            changes,
-            answer: NewRegistration {
-                id,
-                secret,
-                expires_at,
-            },
-        })
-    }
-}
-
-fn spent(world: &World, now: Timestamp) -> Vec<Change> {
-    world
-        .registrations()
-        .filter(|registration| registration.expires_at <= now)
-        .take(REGISTRATION_SWEEP)
-        .map(|registration| Change::RegistrationRemoved(registration.id))
-        .collect()
-}
+use crate::{ProjectId, RunnerId, Timestamp};
 
 /// Register a runner.
 #[derive(Debug, Clone)]
@@ -97,6 +46,7 @@ pub struct NewSession {
 #[derive(Debug, Clone)]
 pub struct NewRunner {
     pub session: NewSession,
+    pub runner: Arc<Runner>,
     /// The replaced runner. The caller ends its jobs.
     pub replaced: Option<RunnerId>,
 }
@@ -115,7 +65,18 @@ impl Command for RegisterRunner {
             .find(|registration| {
                 registration.token == self.registration && moment.steady < registration.expires_at
             })
+            .filter(|registration| is_backed(world, registration, moment.steady))
             .ok_or(Refusal::BadRegistration)?;
+        let labels = match &registration.labels {
+            Some(fixed) if !self.labels.is_empty() && !are_same(fixed, &self.labels) => {
+                return Err(Refusal::invalid(
+                    "labels",
+                    format!("the registration token fixes them: {}", list(fixed)),
+                ));
+            }
+            Some(fixed) => fixed.clone(),
+            None => self.labels,
+        };
         check_name("name", &self.name)?;
         if self.capacity == 0 || self.capacity > RUNNER_CAPACITY {
             return Err(Refusal::invalid(
@@ -123,37 +84,30 @@ impl Command for RegisterRunner {
                 format!("must be from 1 to {RUNNER_CAPACITY}"),
             ));
         }
-        if self.labels.len() > RUNNER_LABELS {
-            return Err(Refusal::invalid(
-                "labels",
-                format!("at most {RUNNER_LABELS} labels"),
-            ));
-        }
-        if self.exclusive && self.labels.is_empty() {
+        check_labels(&labels)?;
+        if self.exclusive && labels.is_empty() {
             return Err(Refusal::invalid(
                 "labels",
                 "an exclusive runner without labels would never get a job",
             ));
         }
-        for label in &self.labels {
-            check_name("labels", label)?;
-        }
         let mut changes = spent(world, moment.steady);
         changes.push(Change::RegistrationRemoved(registration.id));
         let namesake = world.runners().find(|runner| runner.name == self.name);
-        let replaced = namesake.map(|namesake| namesake.id);
-        if let Some(replaced) = replaced {
-            if !self.replace {
+        if let Some(namesake) = namesake {
+            if !self.replace || namesake.projects != registration.projects {
                 return Err(Refusal::NameTaken { name: self.name });
             }
-            changes.push(Change::RunnerRemoved(replaced));
+            changes.push(Change::RunnerRemoved(namesake.clone()));
         }
+        let replaced = namesake.map(|namesake| namesake.id);
         let secret = PlainToken::session(moment.entropy);
         let runner = Runner {
             id: RunnerId::random(moment.entropy),
             name: self.name,
-            labels: self.labels,
+            labels,
             exclusive: self.exclusive,
+            projects: registration.projects.clone(),
             capacity: self.capacity,
             version: printable(&self.version),
             capabilities: Vec::new(),
@@ -166,12 +120,38 @@ impl Command for RegisterRunner {
             secret,
             expires_at: runner.session.expires_at,
         };
-        changes.push(Change::Runner(Arc::new(runner)));
-        Ok(Decision {
-            changes,
-            answer: NewRunner { session, replaced },
-        })
+        let runner = Arc::new(runner);
+        changes.push(Change::Runner(runner.clone()));
+        let answer = NewRunner {
+            session,
+            runner,
+            replaced,
+        };
+        Ok(Decision { changes, answer })
     }
+}
+
+fn are_same(labels: &[String], others: &[String]) -> bool {
+    labels.iter().collect::<BTreeSet<_>>() == others.iter().collect()
+}
+
+fn list(labels: &[String]) -> String {
+    match labels {
+        [] => "none".to_owned(),
+        some => some.join(", "),
+    }
+}
+
+pub(super) fn check_labels(labels: &[String]) -> Result<(), Refusal> {
+    if labels.len() > RUNNER_LABELS {
+        return Err(Refusal::invalid(
+            "labels",
+            format!("at most {RUNNER_LABELS} labels"),
+        ));
+    }
+    labels
+        .iter()
+        .try_for_each(|label| check_name("labels", label))
 }
 
 fn session(secret: &PlainToken, now: Timestamp) -> Session {
@@ -322,6 +302,7 @@ fn outgoing(runner: &Runner, token: TokenHash, now: Timestamp) -> Session {
 #[derive(Debug, Clone)]
 pub struct RemoveRunner {
     pub runner: RunnerId,
+    pub by: Rights,
 }
 
 impl Command for RemoveRunner {
@@ -330,6 +311,42 @@ impl Command for RemoveRunner {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let runner = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
-        Ok(Decision::of([Change::RunnerRemoved(runner.id)]))
+        check_managed(&self.by, &runner.projects)?;
+        Ok(Decision::of([Change::RunnerRemoved(runner.clone())]))
+    }
+}
+
+/// Give a runner other projects. Its running jobs continue; its offers of jobs that it no longer serves are void.
+#[derive(Debug, Clone)]
+pub struct LimitRunner {
+    pub runner: RunnerId,
+    pub projects: BTreeSet<ProjectId>,
+    pub by: Rights,
+}
+
+impl Command for LimitRunner {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let before = world.runner(self.runner).ok_or(Refusal::NoSuchRunner)?;
+        let projects = only(self.projects)?;
+        check_managed(&self.by, &before.projects)?;
+        check_managed(&self.by, &projects)?;
+        let runner = Runner {
+            projects,
+            ..Runner::clone(before)
+        };
+        let subject = Subject::Runner { runner: runner.id };
+        // Who sees the runner sees its conditions.
+        let conditions = world.conditions_of(&subject).map(|open| {
+            Change::Condition(Arc::new(Condition {
+                projects: runner.projects.clone(),
+                ..Condition::clone(open)
+            }))
+        });
+        let mut changes: Vec<Change> = conditions.collect();
+        changes.push(Change::Runner(Arc::new(runner)));
+        Ok(Decision::of(changes))
     }
 }

@@ -19,6 +19,7 @@ mod report;
 mod rerun;
 mod retry;
 mod rules;
+mod runner_projects;
 mod runners;
 mod sources;
 mod suspend;

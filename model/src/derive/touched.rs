@@ -66,7 +66,7 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
             subjects.extend(rules.project.map(project));
         }
         Change::RunnerRemoved(runner) => {
-            subjects.insert(Subject::Runner { runner: *runner });
+            subjects.insert(Subject::Runner { runner: runner.id });
         }
         Change::Token(token) => {
             subjects.insert(Subject::Token { token: token.id });

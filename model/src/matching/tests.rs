@@ -5,23 +5,24 @@ use std::collections::HashSet;
 use serde_json::json;
 
 use super::*;
+use crate::SourceName;
 use crate::decide::Retire;
 use crate::testing::{NIGHTLY, TestWorld};
 
 /// Offers jobs until none is left. Returns them in the order of the turns.
 fn offered(test: &TestWorld, labels: &[&str]) -> Vec<(WorkflowId, JobId)> {
-    let abilities = Abilities::labelled(labels);
+    let reach = Reach::labelled(labels);
     let mut turns = Turns::default();
     let mut taken = HashSet::new();
     let mut offers = Vec::new();
     let time = test.world.time(test.steady());
-    while let Some((workflow, job)) = next_job(&test.world, &abilities, &turns, time, |job| {
+    while let Some((turn, job)) = next_job(&test.world, &reach, &turns, time, |job| {
         taken.contains(&job)
     }) {
         assert!(taken.insert(job), "{job} is offered twice");
-        turns.serve(workflow);
+        turns.serve(turn);
         turns.keep_waiting(&test.world);
-        offers.push((workflow, job));
+        offers.push((turn.workflow, job));
     }
     offers
 }
@@ -62,7 +63,7 @@ fn jobs_that_need_other_labels_are_not_visited() {
     let visited = std::cell::Cell::new(0);
     let none = next_job(
         &test.world,
-        &Abilities::default(),
+        &Reach::default(),
         &Turns::default(),
         test.now,
         |_| {
@@ -89,13 +90,22 @@ fn turns_forget_workflows_without_waiting_jobs() {
     let mut test = TestWorld::new();
     let waiting = test.push("nightly", NIGHTLY);
     test.dispatch(waiting, "probe", json!({})).unwrap();
+    let kept = Turn {
+        project: ProjectId::of_source(&crate::testing::source()),
+        workflow: waiting,
+    };
     let mut turns = Turns::default();
     for number in 0..1_000 {
         let name = number.to_string();
-        turns.serve(WorkflowId::derive(&crate::testing::source(), &name));
-        turns.serve(waiting);
+        let source: SourceName = format!("s{number}").parse().unwrap();
+        turns.serve(Turn {
+            project: ProjectId::of_source(&source),
+            workflow: WorkflowId::derive(&source, &name),
+        });
+        turns.serve(kept);
         turns.keep_waiting(&test.world);
-        assert!(turns.served.len() < 32);
+        assert!(turns.workflows.len() < 32 && turns.projects.len() < 32);
     }
-    assert!(turns.served.contains_key(&waiting));
+    assert!(turns.workflows.contains_key(&waiting));
+    assert!(turns.projects.contains_key(&kept.project));
 }

@@ -98,7 +98,7 @@ impl fmt::Display for Reason {
                 "its scan and others wake each other in a circle, so it waits until {}",
                 at.to_rfc3339_opts(SecondsFormat::Millis, true)
             ),
-            Self::NoRunner => f.write_str("no runner is registered"),
+            Self::NoRunner => f.write_str("no runner of this project is registered"),
             Self::NoRunnerConnected { registered: 1 } => {
                 f.write_str("the only registered runner is not connected")
             }

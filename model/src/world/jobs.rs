@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use super::queue::{Place, Queue};
 use crate::job::{Job, JobState, Run};
-use crate::{
-    Actor, JobId, ProjectId, RevisionId, RunnerId, ScanKey, Timestamp, TokenId, WorkflowId,
-};
+use crate::matching::Turn;
+use crate::{Actor, JobId, ProjectId, RevisionId, RunnerId, ScanKey, Timestamp, TokenId};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
@@ -40,7 +39,7 @@ impl Jobs {
         }
         match &job.state {
             JobState::Scheduled => {
-                self.queue.file(job.workflow.id, job.id, place);
+                self.queue.file(turn(job), job.id, place);
                 *self.scheduled.entry(job.scan_key()).or_default() += 1;
             }
             JobState::Running { run } => {
@@ -91,13 +90,13 @@ impl Jobs {
         let job = Arc::make_mut(job);
         if let Some(at) = job.not_before.map(change) {
             job.not_before = Some(at);
-            self.queue.retime(job.workflow.id, id, at);
+            self.queue.retime(turn(job), id, at);
         }
     }
 
     /// Removes a job from every index.
     fn forget(&mut self, job: &Job) {
-        self.queue.remove(job.workflow.id, job.id);
+        self.queue.remove(turn(job), job.id);
         if let Some(run) = job.state.run() {
             leave(&mut self.running, &run.runner.id, job.id);
             self.by_end.remove(&(run.ends_by(), job.id));
@@ -114,8 +113,8 @@ impl Jobs {
     }
 
     /// Moves a waiting job in the queue, after its scan has changed.
-    pub(super) fn refile(&mut self, workflow: WorkflowId, job: JobId, place: Place) {
-        self.queue.file(workflow, job, place);
+    pub(super) fn refile(&mut self, job: &Job, place: Place) {
+        self.queue.file(turn(job), job.id, place);
     }
 
     pub(super) fn get(&self, id: JobId) -> Option<&Arc<Job>> {
@@ -218,6 +217,13 @@ fn count_down<K: Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
         if *count == 0 {
             counts.remove(key);
         }
+    }
+}
+
+const fn turn(job: &Job) -> Turn {
+    Turn {
+        project: job.project,
+        workflow: job.workflow.id,
     }
 }
 

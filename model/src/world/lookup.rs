@@ -11,6 +11,7 @@ use crate::abilities::Abilities;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::limits::FORMER_NAMES;
+use crate::matching::Turn;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
@@ -22,7 +23,7 @@ use crate::source::Source;
 use crate::suspension::Suspension;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId,
+    JobId, Order, ProjectId, Reach, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId,
     WorkflowId,
 };
 
@@ -184,31 +185,29 @@ impl World {
         self.jobs.scheduled_of(scan)
     }
 
-    /// Jobs that a runner with these abilities can take: by workflow, oldest first. A workflow may appear several times.
-    pub fn offerable(
-        &self,
-        abilities: &Abilities,
-    ) -> impl Iterator<Item = (WorkflowId, &BTreeSet<JobId>)> {
-        self.jobs.queue().offerable(abilities)
+    /// Jobs that a runner with this reach can take: by workflow, oldest first. A workflow may appear several times.
+    pub fn offerable(&self, reach: &Reach) -> impl Iterator<Item = (Turn, &BTreeSet<JobId>)> {
+        self.jobs.queue().offerable(reach)
     }
 
-    /// Jobs older than `job` that may be offered at `time` (the world's time) and whose needs `take` accepts.
+    /// Jobs older than `job` that may be offered at `time` (the world's time) and that `take` accepts by their project and
+    /// needs.
     pub(crate) fn older_waiting(
         &self,
         job: JobId,
         time: Timestamp,
-        take: &impl Fn(&Abilities) -> bool,
+        take: &impl Fn(ProjectId, &Abilities) -> bool,
     ) -> impl Iterator<Item = JobId> {
         self.jobs.queue().before(job, time, take)
     }
 
-    /// The delayed jobs that a runner with these abilities can take at `time` (the world's time).
+    /// The delayed jobs that a runner with this reach can take at `time` (the world's time).
     pub fn due_delayed(
         &self,
-        abilities: &Abilities,
+        reach: &Reach,
         time: Timestamp,
-    ) -> impl Iterator<Item = (WorkflowId, JobId)> {
-        self.jobs.queue().due_delayed(abilities, time)
+    ) -> impl Iterator<Item = (Turn, JobId)> {
+        self.jobs.queue().due_delayed(reach, time)
     }
 
     /// When the first delayed job after `time` is due.
@@ -219,6 +218,15 @@ impl World {
     /// Workflows with jobs that wait for a runner.
     pub fn waiting_workflows(&self) -> impl ExactSizeIterator<Item = WorkflowId> {
         self.jobs.queue().workflows()
+    }
+
+    /// Projects with jobs that may be offered, now or later.
+    pub fn waiting_projects(&self) -> impl ExactSizeIterator<Item = ProjectId> {
+        self.jobs.queue().projects()
+    }
+
+    pub fn has_waiting(&self, project: ProjectId) -> bool {
+        self.jobs.queue().has_project(project)
     }
 
     /// Waiting jobs whose scan was removed.

@@ -74,7 +74,11 @@ async fn a_jump_of_the_clock_and_a_restart_end_no_job_and_no_session() {
         let at_restart = by.num_seconds() + 2 * 3_600;
         let daemon = TestDaemon::open(&folder, at_restart, Vec::new()).await;
         is_well(&daemon).await;
-        daemon.handle.remove_runner(runner.runner()).await.unwrap();
+        daemon
+            .handle
+            .remove_runner(runner.runner(), model::Rights::admin())
+            .await
+            .unwrap();
         daemon.close().await;
     }
 }

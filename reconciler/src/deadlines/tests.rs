@@ -152,7 +152,13 @@ async fn after_a_standstill_every_silence_starts_at_zero() {
 async fn the_jobs_of_a_removed_runner_are_lost_at_once() {
     let mut scene = Scene::running("plain");
     let runner = scene.runner;
-    scene.lab.decide(RemoveRunner { runner }).unwrap();
+    scene
+        .lab
+        .decide(RemoveRunner {
+            runner,
+            by: model::Rights::admin(),
+        })
+        .unwrap();
     assert_eq!(
         scene.due(SECOND, SECOND),
         due_now(scene.job, Loss::RunnerLost)

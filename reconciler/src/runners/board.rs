@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use model::{
-    Abilities, Entropy, JobId, JobState, PlainToken, RunnerId, Timestamp, TokenHash, Turns,
-    WorkflowId, World, next_job,
+    Entropy, JobId, JobState, PlainToken, Reach, RunnerId, Timestamp, TokenHash, Turn, Turns,
+    World, next_job,
 };
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -139,6 +139,11 @@ impl Board {
         self.waiting.withdraw(runner, arrival);
     }
 
+    /// Ends the poll of a runner whose projects have changed. Its next poll waits in another line.
+    pub(crate) fn end_poll(&mut self, runner: RunnerId) {
+        self.waiting.remove(runner);
+    }
+
     /// Ends the runner's poll and withdraws its offers.
     pub(crate) fn forget(&mut self, runner: RunnerId) {
         self.waiting.remove(runner);
@@ -169,7 +174,7 @@ impl Board {
         self.offers.retain(|job, offer| {
             now.steady < offer.until
                 && is_claimable(world, *job)
-                && world.runner(offer.runner).is_some()
+                && serves(world, offer.runner, *job)
         });
         self.cancels
             .retain(|(runner, _), _| world.runner(*runner).is_some());
@@ -188,9 +193,9 @@ impl Board {
         self.waiting.line_up(world, &offered);
         let polls = std::mem::take(&mut self.waiting);
         let (mut over, mut answers) = (Vec::new(), Vec::new());
-        let mut lines: Vec<_> = polls
-            .lines()
-            .map(|(abilities, line)| (abilities, line.iter().copied()))
+        let lines = polls.lines(world).into_iter();
+        let mut lines: Vec<_> = lines
+            .map(|(reach, line)| (reach, line.iter().copied()))
             .collect();
         // Among all lines, the oldest poll is examined first.
         let heads = lines.iter_mut().enumerate();
@@ -198,10 +203,10 @@ impl Board {
             .filter_map(|(at, (_, line))| Some(Reverse((line.next()?, at))))
             .collect();
         while let Some(Reverse((arrival, at))) = heads.pop() {
-            let (abilities, line) = &mut lines[at];
-            let has_job = abilities.is_none_or(|abilities| {
+            let (reach, line) = &mut lines[at];
+            let has_job = reach.is_none_or(|reach| {
                 let taken = |job| self.offers.contains_key(&job);
-                next_job(world, abilities, &self.turns, now.time, taken).is_some()
+                next_job(world, reach, &self.turns, now.time, taken).is_some()
             });
             if !has_job {
                 // No other poll of this line can get a job either.
@@ -245,12 +250,12 @@ impl Board {
         &self,
         world: &World,
         poll: &Poll,
-        abilities: &Abilities,
+        reach: &Reach,
         time: Timestamp,
-    ) -> Option<(WorkflowId, JobId)> {
+    ) -> Option<(Turn, JobId)> {
         // The runner still holds this job from an earlier offer, so the job cannot start there yet.
         let taken = |job| self.offers.contains_key(&job) || poll.holding.contains(&job);
-        next_job(world, abilities, &self.turns, time, taken)
+        next_job(world, reach, &self.turns, time, taken)
     }
 
     /// The answer to a poll of a runner with `running` jobs.
@@ -297,13 +302,13 @@ impl Board {
             }
         }
         let capacity = usize::try_from(poll.capacity.min(runner.capacity)).unwrap_or(usize::MAX);
-        let abilities = Abilities::of(runner);
+        let reach = Reach::of(runner);
         while busy < capacity {
-            let Some((workflow, job)) = self.next_job(world, poll, &abilities, time) else {
+            let Some((turn, job)) = self.next_job(world, poll, &reach, time) else {
                 break;
             };
             let token = PlainToken::session(entropy);
-            self.turns.serve(workflow);
+            self.turns.serve(turn);
             let offer = Offer {
                 runner: poll.runner,
                 token: token.clone(),
@@ -363,6 +368,12 @@ fn is_claimable(world: &World, job: JobId) -> bool {
         let is_scheduled = matches!(job.state, JobState::Scheduled);
         is_scheduled && world.suspension(&job.scan_key()).is_none()
     })
+}
+
+/// True if the runner exists, and the job is of one of its projects.
+fn serves(world: &World, runner: RunnerId, job: JobId) -> bool {
+    let both = world.runner(runner).zip(world.job(job));
+    both.is_some_and(|(runner, job)| runner.projects.contain(job.project))
 }
 
 fn runs_on(world: &World, job: JobId, runner: RunnerId) -> bool {

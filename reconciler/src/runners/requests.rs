@@ -1,7 +1,7 @@
 //! Requests of runners: registration, sessions, and work.
 
 use chrono::TimeDelta;
-use model::decide::{NewSession, NoteProgram, RegisterRunner, RenewSession};
+use model::decide::{NewRunner, NewSession, NoteProgram, RegisterRunner, RenewSession};
 use model::limits::{OFFER, WORKER_SESSION};
 use model::{Job, JobId, RunnerId, TokenHash};
 use state::SubmitError;
@@ -34,12 +34,12 @@ impl RunnerSession {
 
 impl Runners {
     /// Registers a runner. If it replaces another runner, the other runner's jobs are lost.
-    pub async fn register(&self, register: RegisterRunner) -> Result<NewSession, SubmitError> {
+    pub async fn register(&self, register: RegisterRunner) -> Result<NewRunner, SubmitError> {
         let new = self.state.submit(register).await?;
         if let Some(replaced) = new.replaced {
             self.removed(&self.state, replaced).await?;
         }
-        Ok(new.session)
+        Ok(new)
     }
 
     /// The session of the runner with this token.

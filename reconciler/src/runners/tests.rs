@@ -330,7 +330,11 @@ async fn replacing_or_removing_a_runner_loses_its_jobs() {
     assert_eq!(daemon.handle.runners().session(token.hash()), None);
 
     let second = daemon.run(new, workflow, "plain").await.job().id;
-    daemon.handle.remove_runner(new.runner()).await.unwrap();
+    daemon
+        .handle
+        .remove_runner(new.runner(), model::Rights::admin())
+        .await
+        .unwrap();
     assert_eq!(end_of(&daemon, second).await, Reason::RunnerLost);
     let messages = daemon
         .handle

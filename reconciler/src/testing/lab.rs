@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use model::decide::{
-    Claim, Command, CreateRegistration, Dispatch, Evaluate, Refusal, check_dispatch, decide,
+    Activate, Claim, Command, CreateRegistration, Dispatch, Evaluate, Refusal, check_dispatch,
+    decide,
 };
 use model::limits::CYCLE_PAUSE;
 use model::{
-    Actor, Inputs, JobId, Moment, Order, RunnerId, Timestamp, TokenHash, WorkflowId, World,
+    Actor, Inputs, JobId, Moment, Order, ProjectId, RunnerId, SourceName, Timestamp, TokenHash,
+    WorkflowId, World,
 };
 use workflow::Sandbox;
 
@@ -55,8 +57,33 @@ impl Lab {
         WorkflowId::derive(&source_name(), name)
     }
 
+    /// Activates the workflow in another project.
+    pub(crate) fn activate_in(&mut self, source: &SourceName, name: &str) -> WorkflowId {
+        let activate = Activate {
+            source: source.clone(),
+            ..activate(name, SCANS)
+        };
+        self.decide(activate).unwrap();
+        WorkflowId::derive(source, name)
+    }
+
     pub(crate) fn register(&mut self, name: &str, capacity: u32, labels: &[&str]) -> RunnerId {
-        let registration = self.decide(CreateRegistration).unwrap();
+        self.register_for(None, name, capacity, labels)
+    }
+
+    /// Registers a runner of one project.
+    pub(crate) fn register_for(
+        &mut self,
+        project: Option<ProjectId>,
+        name: &str,
+        capacity: u32,
+        labels: &[&str],
+    ) -> RunnerId {
+        let create = CreateRegistration {
+            projects: project.map(|project| [project].into()),
+            ..CreateRegistration::default()
+        };
+        let registration = self.decide(create).unwrap();
         self.decide(register(name, capacity, labels, &registration.secret))
             .unwrap()
             .session

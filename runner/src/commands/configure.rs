@@ -145,6 +145,14 @@ impl Configure {
         let registered = runtime()?
             .block_on(client.register(&request))
             .map_err(Failure::Register)?;
+        let asked = RegisteredAs {
+            // The registration token may have fixed them. A daemon from before that names none.
+            labels: match registered.labels.is_empty() {
+                true => asked.labels,
+                false => registered.labels.clone(),
+            },
+            ..asked
+        };
         let configuration = Configuration::new(&registered, self.url, asked);
         configuration.save(&folder)?;
         new_workdir.keep();
@@ -156,14 +164,28 @@ impl Configure {
         };
         tracing::info!(
             name = configuration.name,
+            projects = serves(registered.projects.as_deref()),
             labels = configuration.labels.join(","),
             exclusive = configuration.exclusive,
             capacity = configuration.capacity,
             folder = %folder.display(),
             "registered; start it with `everscan-runner run{name}`"
         );
+        if registered
+            .projects
+            .is_none_or(|projects| projects.len() > 1)
+        {
+            tracing::info!(
+                "a runner of several projects separates nothing: their jobs can read each other's files and secrets here"
+            );
+        }
         Ok(())
     }
+}
+
+/// The projects of the runner, in words.
+fn serves(projects: Option<&[String]>) -> String {
+    projects.map_or_else(|| "all".to_owned(), |projects| projects.join(","))
 }
 
 fn make_folder(path: &Path) -> Result<NewFolders, Failure> {

@@ -322,6 +322,8 @@ impl FakeDaemon {
             id: Uuid::from_u128(7),
             token: "session".to_owned(),
             expires_at: chrono::DateTime::UNIX_EPOCH,
+            projects: None,
+            labels: Vec::new(),
         })
     }
 

@@ -182,6 +182,8 @@ pub(crate) fn configuration(daemon: &FakeDaemon, home: &TempDir, capacity: u32) 
         id: Uuid::from_u128(7),
         token: "session".to_owned(),
         expires_at: Utc::now(),
+        projects: None,
+        labels: Vec::new(),
     };
     let asked = RegisteredAs {
         name: "test".to_owned(),

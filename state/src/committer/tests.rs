@@ -346,6 +346,7 @@ async fn a_full_disk_refuses_all_commands_except_finishing_commands() {
     assert!(matches!(answer.await.unwrap(), Err(SubmitError::DiskFull)));
     let remove = model::decide::RemoveRunner {
         runner: model::RunnerId::from_uuid(uuid::Uuid::nil()),
+        by: model::Rights::admin(),
     };
     let answer = bench.submit(remove).await.unwrap();
     assert!(

@@ -30,7 +30,7 @@ fn steps() -> [TimeDelta; 4] {
 async fn begin(opened: &Opened, fleet: Fleet, key: &str) -> JobId {
     let state = &opened.state;
     create_token(opened).await;
-    state.submit(CreateRegistration).await.unwrap();
+    state.submit(CreateRegistration::default()).await.unwrap();
     opened.running_job(fleet, "build").await;
     let blob = opened.store_blob("notes.json", "{}").await;
     let link = CreateBlobLink {

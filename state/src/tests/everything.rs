@@ -2,12 +2,14 @@
 
 use model::blob::LinkUse;
 use model::decide::{
-    Complete, CreateBlobLink, CreateRegistration, Dispatch, EndAttempt, NoteClocks, PlanDeliveries,
-    RecordTip, SignIn, Suspend,
+    Complete, CreateBlobLink, CreateRegistration, Dispatch, EndAttempt, LimitRunner, Maker,
+    NoteClocks, PlanDeliveries, RecordTip, SignIn, Suspend,
 };
 use model::outbox::{DeliveryRecord, SendResult};
 use model::plan::Standing;
-use model::{Actor, AuditAction, IdempotencyKey, JobId, StepOutcome, StepStatus, TokenId};
+use model::{
+    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, Rights, StepOutcome, StepStatus, TokenId,
+};
 use uuid::Uuid;
 use workflow::notify::{NotifyName, Rule};
 
@@ -30,7 +32,22 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         address: "192.0.2.1".parse().unwrap(),
     };
     state.submit(sign_in).await.unwrap();
-    state.submit(CreateRegistration).await.unwrap();
+    let project = ProjectId::of_source(&"recon".parse().unwrap());
+    let registration = CreateRegistration {
+        projects: Some([project].into()),
+        labels: Some(vec!["linux".to_owned()]),
+        maker: Some(Maker {
+            token,
+            rights: Rights::admin(),
+        }),
+    };
+    state.submit(registration).await.unwrap();
+    let limit = LimitRunner {
+        runner: fleet.runner,
+        projects: [project].into(),
+        by: Rights::admin(),
+    };
+    state.submit(limit).await.unwrap();
     opened.set_values().await;
     let entry = AuditEntry {
         actor: Some(AuditActor {

@@ -128,7 +128,7 @@ fn taker(scan: &Scan, runners: Option<&Page<Runner>>) -> Markup {
         return waits(html! { "no slot is free on " (names(&fitting)) });
     }
     match (runners.items.len(), connected.len()) {
-        (0, _) => waits(html! { "no runner is registered" }),
+        (0, _) => waits(html! { "no runner of this project is registered" }),
         (1, 0) => waits(html! { "the only registered runner is not connected" }),
         (_, 0) => waits(html! { "no registered runner is connected" }),
         (_, _) if scan.runs_on.is_empty() => waits(html! {

@@ -6,12 +6,13 @@ use wire::{Job, Page, Registration, Runner, RunnerJob, Scope};
 
 use super::jobs::job_table;
 use super::overview::lanes_cut;
+use crate::form::{self, Field, Refused};
 use crate::list::{card, empty, facts, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading, region};
 use crate::words::{
     ago, at, condition, copied_id, copy_button, count, job_link, running_for, state,
 };
-use crate::{form, links, topics};
+use crate::{links, topics};
 
 pub struct Runners<'a> {
     pub runners: &'a Page<Runner>,
@@ -27,16 +28,26 @@ pub fn runners(visit: &Visit, page: &Runners<'_>) -> Markup {
     let runners = &page.runners.items;
     let connected = runners.iter().filter(|runner| runner.connected).count();
     let actions = html! {
-        @if visit.may(Scope::RunnerWrite) { (form::button(visit, links::REGISTRATIONS, "Register a runner")) }
+        @if visit.may(Scope::RunnerWrite) {
+            (form::disclosed(visit, links::REGISTRATIONS, "Register a runner",
+                "Makes a token with which one runner registers.", &html! {
+                    (projects_field("register", "Names, separated by spaces. Empty: all in which you may register runners.", ""))
+                    (Field::new("labels", "Labels").of("register")
+                        .hint("Separated by spaces. Empty: the runner chooses its labels.")
+                        .input("text", "", &Refused::default()))
+                }))
+        }
     };
-    let heads = ["runner", "state", "labels", "slots", "jobs now", "version"];
+    let heads = [
+        "runner", "state", "projects", "labels", "slots", "jobs now", "version",
+    ];
     let content = html! {
         (heading("Runners", &html! {}, &actions))
         @if let Some(registration) = page.registration { (registered(registration, page.server)) }
         (region("runners", &[topics::RUNNERS, topics::JOBS], &html! {
             @if runners.is_empty() {
                 (empty(&html! {
-                    p { "No runner is registered, so jobs wait. A runner is a program that executes them on its machine." }
+                    p { "No runner of your projects is registered, so jobs wait. A runner is a program that executes them on its machine." }
                 }))
             } @else {
                 (card("runners", "Registered", &html! { (connected) " of " (runners.len()) " connected" }, &html! {
@@ -61,7 +72,12 @@ fn registered(registration: &Registration, server: &str) -> Markup {
     html! {
         (card("registration", "A new registration", &html! { "ends " (at(registration.expires_at)) }, &html! {
             div.body {
-                p { "Run this on the runner's machine. The token is shown once and can register one runner." }
+                p { "Run this on the runner's machine. The token is shown once and can register one runner of "
+                    @match registration.projects.as_deref() {
+                        None => "all projects",
+                        Some([one]) => { "the project " b { (one) } },
+                        Some(several) => { "the projects " (several.join(", ")) },
+                    } "." }
                 pre.once { code { (command) } }
                 p { (copy_button(&command, "Copy the command")) }
             }
@@ -74,6 +90,7 @@ fn row(visit: &Visit, runner: &Runner, slots: Option<&Markup>) -> Markup {
         tr {
             td { a href=(links::runner(runner.id)) data-find="runner" { (runner.name) } }
             td { (heard(runner, visit.now)) }
+            td { (projects(runner)) }
             td { (labels(runner)) }
             td {
                 @if let Some(slots) = slots { (slots) " " }
@@ -86,6 +103,37 @@ fn row(visit: &Visit, runner: &Runner, slots: Option<&Markup>) -> Markup {
                 }
             }
             td { (runner.version) @if runner.version != visit.version { " " span.tag { "daemon: " (visit.version) } } }
+        }
+    }
+}
+
+fn projects(runner: &Runner) -> Markup {
+    let Some(projects) = &runner.projects else {
+        return html! { "all" };
+    };
+    html! {
+        (projects.join(", "))
+        @if runner.has_other_projects { " " span.muted { "and others" } }
+    }
+}
+
+fn projects_field(form: &str, hint: &str, value: &str) -> Markup {
+    let field = Field::new("projects", "Projects").of(form).hint(hint);
+    field.input("text", value, &Refused::default())
+}
+
+/// What the projects of a runner mean for its jobs.
+fn separation(runner: &Runner) -> Markup {
+    let is_shared = match &runner.projects {
+        None => true,
+        Some(projects) => projects.len() > 1 || runner.has_other_projects,
+    };
+    html! {
+        @if is_shared {
+            p.muted {
+                @if runner.projects.is_none() { "It serves all projects, also future ones. " }
+                "Jobs of its projects are not separated: a step can read files and secrets of jobs beside it, and the runner's session."
+            }
         }
     }
 }
@@ -122,6 +170,8 @@ pub(super) fn taken(runner: &Runner) -> String {
 
 pub struct RunnerPage<'a> {
     pub runner: &'a Runner,
+    /// True if the viewer may limit and remove it.
+    pub may_manage: bool,
     /// Its newest jobs.
     pub past: &'a [Job],
     /// True if it may have executed other jobs.
@@ -135,9 +185,13 @@ pub struct RunnerPage<'a> {
 
 pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
     let runner = page.runner;
+    let own = runner.projects.as_deref().unwrap_or_default().join(" ");
     let topic = topics::runner(runner.id);
     let actions = html! {
-        @if visit.may(Scope::RunnerWrite) {
+        @if page.may_manage {
+            (form::disclosed(visit, &links::limit_runner(runner.id), "Limit",
+                "It takes only jobs of these projects. Running jobs continue.",
+                &projects_field("limit", "Names, separated by spaces.", &own)))
             (form::guarded(visit, &links::remove_runner(runner.id), "Remove",
                 "Its session ends. Jobs that it runs fail, unless they may be retried."))
         }
@@ -148,6 +202,7 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
             (facts(&[
                 ("state", heard(runner, visit.now)),
                 ("slots", html! { (page.slots) " " (taken(runner)) }),
+                ("projects", html! { (projects(runner)) (separation(runner)) }),
                 ("labels", labels(runner)),
                 ("version", html! { (runner.version) }),
                 ("capabilities", html! { (runner.capabilities.join(", ")) }),

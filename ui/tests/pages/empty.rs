@@ -67,6 +67,7 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
     let runner = runner(texts, true);
     let idle = RunnerPage {
         runner: &runner,
+        may_manage: false,
         past: &[],
         has_more: true,
         slots: drawing(),

@@ -52,6 +52,8 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
     let registration = Registration {
         token: texts.text("evr_secret"),
         expires_at: now() + TimeDelta::hours(1),
+        projects: Some(vec![texts.text("recon"), texts.text("vault")]),
+        labels: None,
     };
     let created = CreatedToken {
         token: token(texts),
@@ -353,6 +355,7 @@ pub(crate) fn details(texts: Texts, visit: &Visit, job: &Job) -> Vec<(&'static s
                 visit,
                 &RunnerPage {
                     runner: &runner(texts, true),
+                    may_manage: true,
                     past: std::slice::from_ref(job),
                     has_more: true,
                     slots: drawing(),

@@ -15,6 +15,8 @@ pub(crate) fn runner(texts: Texts, connected: bool) -> Runner {
         name: texts.text("north-1"),
         labels: vec![texts.text("linux"), "gpu".to_owned()],
         exclusive: false,
+        projects: connected.then(|| vec![texts.text("recon")]),
+        has_other_projects: connected,
         capacity: 4,
         version: "0.0.9".to_owned(),
         capabilities: vec!["checkout".to_owned()],

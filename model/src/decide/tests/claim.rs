@@ -86,7 +86,11 @@ fn a_removed_job_cannot_be_claimed() {
         test.claim(unknown, runner),
         Err(Refusal::JobOver { job: unknown })
     );
-    test.run(RemoveRunner { runner }).unwrap();
+    test.run(RemoveRunner {
+        runner,
+        by: crate::Rights::admin(),
+    })
+    .unwrap();
     assert_eq!(test.claim(job, runner), Err(Refusal::NoSuchRunner));
 }
 

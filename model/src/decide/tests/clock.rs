@@ -55,7 +55,7 @@ fn begin(test: &mut TestWorld) -> WorkflowId {
     test.run(create_token()).unwrap();
     let workflow = test.push("nightly", NIGHTLY);
     let runner = test.runner("r", &["linux", "gpu"]);
-    test.run(CreateRegistration).unwrap();
+    test.run(CreateRegistration::default()).unwrap();
     let job = test
         .dispatch(workflow, "strict", json!({"target": "x"}))
         .unwrap();

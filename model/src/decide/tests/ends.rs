@@ -94,7 +94,12 @@ fn a_removed_workflow_or_runner_is_not_cured() {
         problems: vec![Problem::RunnerLost],
     };
     test.run(lost).unwrap();
-    let (changes, _) = test.changes(RemoveRunner { runner }).unwrap();
+    let (changes, _) = test
+        .changes(RemoveRunner {
+            runner,
+            by: crate::Rights::admin(),
+        })
+        .unwrap();
     assert_eq!(ends(&changes), removed("runner box"));
     assert_eq!(test.world.conditions().len(), 0);
 }

@@ -37,9 +37,13 @@ fn a_repeat_is_refused_with_the_result_of_the_first_request() {
     assert_eq!(other, Err(Refusal::IdempotencyMismatch));
     assert_eq!(test.world.tokens().len(), 1);
 
-    let registration = test.run(once(CreateRegistration, "r", "")).unwrap();
+    let registration = test
+        .run(once(CreateRegistration::default(), "r", ""))
+        .unwrap();
     let made = Made::Registration(registration.id);
-    let repeat = test.run(once(CreateRegistration, "r", "")).map(drop);
+    let repeat = test
+        .run(once(CreateRegistration::default(), "r", ""))
+        .map(drop);
     assert_eq!(repeat, Err(Refusal::AlreadyDone { made }));
 
     test.pass(IDEMPOTENCY - TimeDelta::seconds(1));

@@ -17,8 +17,8 @@ use crate::decide::{
 use crate::job::{StepOutcome as Outcome, StepStatus as Status};
 use crate::testing::{NIGHTLY, TestWorld, activate, complete, snapshot, source, step, succeeded};
 use crate::{
-    Abilities, Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, RunnerId, ScanHead,
-    ScanKey, TailEnd, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
+    Actor, Change, EndState, IdempotencyKey, Job, JobId, Order, Reach, RunnerId, ScanHead, ScanKey,
+    TailEnd, Timestamp, TokenHash, TokenId, Totals, WorkflowId, World,
 };
 
 /// A random action. Numbers select from a small set of ids, so that commands often conflict.
@@ -127,7 +127,10 @@ impl Story {
             }
             Action::RemoveRunner { runner } => {
                 let runner = self.runner(runner);
-                self.once(RemoveRunner { runner });
+                self.once(RemoveRunner {
+                    runner,
+                    by: crate::Rights::admin(),
+                });
             }
             Action::Claim {
                 job,
@@ -382,11 +385,9 @@ impl Story {
             .filter(|job| job.state.run().is_none())
             .map(|job| job.id)
             .collect();
-        let abilities = Abilities::labelled(&["gpu", "linux"]);
-        let offerable = world
-            .offerable(&abilities)
-            .flat_map(|(_, jobs)| jobs.clone());
-        let retries = world.due_delayed(&abilities, Timestamp::MAX_UTC);
+        let reach = Reach::labelled(&["gpu", "linux"]);
+        let offerable = world.offerable(&reach).flat_map(|(_, jobs)| jobs.clone());
+        let retries = world.due_delayed(&reach, Timestamp::MAX_UTC);
         let retries = retries.map(|(_, job)| job);
         let filed: Vec<JobId> = offerable.chain(retries).chain(world.orphans()).collect();
         assert_eq!(filed.len(), waiting.len(), "a job is listed twice");

@@ -11,7 +11,7 @@ use crate::ledger::LedgerRecord;
 use crate::limits::{RUNNER_SILENCE, WORKER_SESSION};
 use crate::testing::{TestWorld, complete_all, key, step};
 use crate::{
-    Abilities, Actor, Change, Inputs, Job, JobId, JobState, Reason, RetryOf, RunnerId, Turns,
+    Actor, Change, Inputs, Job, JobId, JobState, Reach, Reason, RetryOf, RunnerId, Turns,
     WorkflowId, next_job,
 };
 
@@ -112,7 +112,7 @@ impl Scene {
         let time = self.test.world.time(self.test.steady());
         let next = next_job(
             &self.test.world,
-            &Abilities::default(),
+            &Reach::default(),
             &Turns::default(),
             time,
             |_| false,

@@ -13,7 +13,10 @@ use crate::testing::{TestWorld, register};
 use crate::{Runner, RunnerId, TokenHash};
 
 fn registration(test: &mut TestWorld) -> TokenHash {
-    test.run(CreateRegistration).unwrap().secret.hash()
+    test.run(CreateRegistration::default())
+        .unwrap()
+        .secret
+        .hash()
 }
 
 /// Renews the session of the runner that presents this token.
@@ -57,7 +60,7 @@ fn expired_registrations_do_not_count() {
     for _ in 0..OPEN_REGISTRATIONS {
         registration(&mut test);
     }
-    let refused = test.run(CreateRegistration).map(drop);
+    let refused = test.run(CreateRegistration::default()).map(drop);
     let waiting = OPEN_REGISTRATIONS;
     assert_eq!(refused, Err(Refusal::TooManyRegistrations { waiting }));
 
@@ -203,9 +206,19 @@ fn a_removed_runner_no_longer_exists() {
     let mut test = TestWorld::new();
     let runner = test.runner("first", &[]);
     let token = record(&test, runner).session.token;
-    test.run(RemoveRunner { runner }).unwrap();
+    test.run(RemoveRunner {
+        runner,
+        by: crate::Rights::admin(),
+    })
+    .unwrap();
     let gone = Err(Refusal::NoSuchRunner);
-    assert_eq!(test.run(RemoveRunner { runner }), gone);
+    assert_eq!(
+        test.run(RemoveRunner {
+            runner,
+            by: crate::Rights::admin()
+        }),
+        gone
+    );
     assert_eq!(
         test.run(RenewSession { runner, token }).map(drop),
         Err(Refusal::NoSuchRunner)

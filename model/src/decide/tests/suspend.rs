@@ -10,7 +10,7 @@ use crate::ledger::{Cause, LedgerRecord, Outcome};
 use crate::limits::SUSPENSION_REASON_CHARS;
 use crate::testing::{TestWorld, activate, complete_all, ended, key};
 use crate::{
-    Abilities, Actor, Change, JobId, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World,
+    Actor, Change, JobId, Reach, Reason, RunnerId, SuspendedPart, Timestamp, WorkflowId, World,
     waiting,
 };
 
@@ -249,7 +249,7 @@ fn a_dispatched_job_waits_until_the_resumption() {
     let mut scene = Scene::new(LOOP);
     let job = scene.dispatch().unwrap();
     scene.suspend(None);
-    let offered = |world: &World| world.offerable(&Abilities::default()).count();
+    let offered = |world: &World| world.offerable(&Reach::default()).count();
     assert_eq!(offered(&scene.test.world), 0);
     assert_eq!(
         scene.why(job),

@@ -238,14 +238,9 @@ fn jobs_with_checkout_are_only_offered_to_runners_that_support_it() {
     let job = test.dispatch(workflow("a"), "asked", json!({})).unwrap();
     let offered = |test: &TestWorld| {
         let runner = test.world.runner(runner).unwrap();
-        let abilities = crate::Abilities::of(runner);
-        crate::next_job(
-            &test.world,
-            &abilities,
-            &crate::Turns::default(),
-            test.now,
-            |_| false,
-        )
+        let (reach, turns) = (crate::Reach::of(runner), crate::Turns::default());
+        let next = crate::next_job(&test.world, &reach, &turns, test.now, |_| false);
+        next.map(|(turn, job)| (turn.workflow, job))
     };
     let why = |test: &TestWorld| {
         let job = test.world.job(job).unwrap();

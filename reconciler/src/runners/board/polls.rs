@@ -1,11 +1,13 @@
 //! The waiting polls in order of arrival. A runner has at most one waiting poll.
 //!
 //! There may be thousands of idle runners with few different abilities, and most changes do not affect idle runners. So
-//! idle polls wait in lines, one per set of abilities, and only the first poll of a line is examined.
+//! idle polls wait in lines, one per reach (projects and abilities). Only the lines that serve a project with waiting jobs are
+//! examined, and of a line only the first poll.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
-use model::{Abilities, RunnerId, World};
+use model::{ProjectId, Projects, Reach, RunnerId, World};
 use tokio::sync::oneshot;
 
 use super::{Message, Poll};
@@ -27,8 +29,8 @@ enum Line {
     Fresh,
     /// The runner holds a job or is offered a job, so its poll is examined separately.
     Engaged,
-    /// The runner has these abilities, and no job.
-    Idle(Abilities),
+    /// The runner has this reach, and no job.
+    Idle(Arc<Reach>),
     Draining,
 }
 
@@ -38,7 +40,11 @@ pub(super) struct Polls {
     of_runner: HashMap<RunnerId, Arrival>,
     fresh: Vec<Arrival>,
     engaged: BTreeSet<Arrival>,
-    idle: BTreeMap<Abilities, BTreeSet<Arrival>>,
+    idle: BTreeMap<Arc<Reach>, BTreeSet<Arrival>>,
+    /// The idle lines that serve all projects.
+    of_all: BTreeSet<Arc<Reach>>,
+    /// The other idle lines, by each of their projects.
+    of_project: BTreeMap<ProjectId, BTreeSet<Arc<Reach>>>,
     arrivals: u64,
 }
 
@@ -69,16 +75,45 @@ impl Polls {
             Line::Engaged => {
                 self.engaged.remove(&arrival);
             }
-            Line::Idle(abilities) => {
-                if let Some(line) = self.idle.get_mut(abilities) {
+            Line::Idle(reach) => {
+                if let Some(line) = self.idle.get_mut(reach) {
                     line.remove(&arrival);
                     if line.is_empty() {
-                        self.idle.remove(abilities);
+                        self.idle.remove(reach);
+                        self.close_line(reach);
                     }
                 }
             }
         }
         Some(waiting)
+    }
+
+    fn open_line(&mut self, reach: &Arc<Reach>) {
+        match &reach.projects {
+            Projects::All => drop(self.of_all.insert(reach.clone())),
+            Projects::Only(projects) => {
+                for project in projects {
+                    let lines = self.of_project.entry(*project).or_default();
+                    lines.insert(reach.clone());
+                }
+            }
+        }
+    }
+
+    fn close_line(&mut self, reach: &Arc<Reach>) {
+        match &reach.projects {
+            Projects::All => drop(self.of_all.remove(reach)),
+            Projects::Only(projects) => {
+                for project in projects {
+                    if let Some(lines) = self.of_project.get_mut(project) {
+                        lines.remove(reach);
+                        if lines.is_empty() {
+                            self.of_project.remove(project);
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// Removes a poll, unless the runner has sent another poll since.
@@ -106,25 +141,40 @@ impl Polls {
                 self.remove(runner);
                 continue;
             };
-            waiting.line = if !poll.holding.is_empty() || offered.contains(&poll.runner) {
+            let line = if !poll.holding.is_empty() || offered.contains(&poll.runner) {
                 self.engaged.insert(arrival);
                 Line::Engaged
             } else if poll.capacity == 0 {
                 Line::Draining
             } else {
-                let abilities = Abilities::of(runner);
-                let line = self.idle.entry(abilities.clone()).or_default();
-                line.insert(arrival);
-                Line::Idle(abilities)
+                Line::Idle(Arc::new(Reach::of(runner)))
             };
+            waiting.line = line.clone();
+            if let Line::Idle(reach) = line {
+                let line = self.idle.entry(reach.clone()).or_default();
+                line.insert(arrival);
+                if line.len() == 1 {
+                    self.open_line(&reach);
+                }
+            }
         }
     }
 
-    /// The lines to examine, each in order of arrival. Lines of idle polls are returned with their abilities.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (Option<&Abilities>, &BTreeSet<Arrival>)> {
-        let idle = self.idle.iter();
-        let idle = idle.map(|(abilities, line)| (Some(abilities), line));
-        std::iter::once((None, &self.engaged)).chain(idle)
+    /// The lines to examine, each in order of arrival. Lines of idle polls are returned with their reach.
+    pub(super) fn lines(&self, world: &World) -> Vec<(Option<&Reach>, &BTreeSet<Arrival>)> {
+        let waiting = world.waiting_projects();
+        // Walk over the shorter of the two.
+        let some: BTreeSet<&Arc<Reach>> = if waiting.len() <= self.of_project.len() {
+            let lines = waiting.filter_map(|project| self.of_project.get(&project));
+            lines.flatten().collect()
+        } else {
+            let lines = self.of_project.iter();
+            let lines = lines.filter(|(project, _)| world.has_waiting(**project));
+            lines.flat_map(|(_, lines)| lines).collect()
+        };
+        let idle = self.of_all.iter().chain(some);
+        let idle = idle.filter_map(|reach| Some((Some(&**reach), self.idle.get(reach)?)));
+        std::iter::once((None, &self.engaged)).chain(idle).collect()
     }
 
     pub(super) fn at(&self, arrival: Arrival) -> Option<&Poll> {

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use model::decide::{EndJob, Loss, RemoveRunner};
+use model::decide::{EndJob, LimitRunner, Loss, RemoveRunner};
+use model::{ProjectId, Rights, SourceName};
 use tokio::sync::oneshot::Receiver;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -358,7 +359,13 @@ async fn the_poll_of_a_removed_runner_ends_and_its_offer_is_free() {
     offered(&mut scene.poll(gone, 1, &[]));
     let mut held = scene.poll(gone, 1, &[job]);
     let mut waiting = scene.poll(stays, 1, &[]);
-    scene.lab.decide(RemoveRunner { runner: gone }).unwrap();
+    scene
+        .lab
+        .decide(RemoveRunner {
+            runner: gone,
+            by: Rights::admin(),
+        })
+        .unwrap();
     scene.assign();
     assert!(is_ended(&mut held));
     assert_eq!(offered(&mut waiting).0, job);
@@ -448,4 +455,72 @@ async fn a_retry_is_not_offered_before_it_is_due() {
         .decide(EndJob::new(job, Loss::RunnerLost))
         .unwrap();
     assert_eq!(scene.assign(), Some(scene.now + DEADLINE_CHECK));
+}
+
+fn project(number: usize) -> (SourceName, ProjectId) {
+    let name: SourceName = format!("p{number}").parse().unwrap();
+    let id = ProjectId::of_source(&name);
+    (name, id)
+}
+
+/// The lines that the next look examines, with a waiting job in one of this many projects. Each project has an idle runner.
+fn lines_to_examine(projects: usize) -> usize {
+    let mut scene = Scene::new();
+    let mut answers = Vec::new();
+    for number in 0..projects {
+        let (_, id) = project(number);
+        let name = format!("r{number}");
+        let runner = scene.lab.register_for(Some(id), &name, 1, &[]);
+        answers.push(scene.poll(runner, 1, &[]));
+    }
+    assert_eq!(scene.board.waiting.lines(&scene.lab.world).len(), 1);
+    let workflow = scene.lab.activate_in(&project(projects / 2).0, "a");
+    let job = scene.lab.dispatch(workflow, "plain");
+    let lines = scene.board.waiting.lines(&scene.lab.world).len();
+    scene.assign();
+    assert_eq!(offered(&mut answers[projects / 2]).0, job);
+    lines
+}
+
+#[tokio::test]
+async fn a_look_at_the_board_costs_no_more_with_a_thousand_projects() {
+    assert_eq!(lines_to_examine(1), 2);
+    assert_eq!(lines_to_examine(1_000), 2);
+
+    // The other way round: jobs wait in a thousand projects, and the only idle runner is of another one.
+    let mut scene = Scene::new();
+    for number in 0..1_000 {
+        let workflow = scene.lab.activate_in(&project(number).0, "a");
+        scene.lab.dispatch(workflow, "plain");
+    }
+    let (_, none) = project(1_001);
+    let idle = scene.lab.register_for(Some(none), "idle", 1, &[]);
+    assert!(waits(&mut scene.poll(idle, 1, &[])));
+    assert_eq!(scene.board.waiting.lines(&scene.lab.world).len(), 1);
+}
+
+#[tokio::test]
+async fn an_offer_of_a_runner_that_was_limited_goes_to_another_runner() {
+    let mut scene = Scene::new();
+    let workflow = scene.lab.activate("a");
+    let old = scene.lab.register("old", 1, &[]);
+    let other = scene.lab.register("other", 1, &[]);
+    let job = scene.lab.dispatch(workflow, "plain");
+    let (_, token) = offered(&mut scene.poll(old, 1, &[]));
+    let mut waiting = scene.poll(other, 1, &[]);
+    assert!(waits(&mut waiting));
+
+    let mut poll = scene.poll(old, 1, &[]);
+    let limit = LimitRunner {
+        runner: old,
+        projects: [project(1).1].into(),
+        by: Rights::admin(),
+    };
+    scene.lab.decide(limit).unwrap();
+    scene.board.end_poll(old);
+    scene.assign();
+    assert_eq!(scene.board.offered_to(job, token.hash(), scene.now), None);
+    assert_eq!(offered(&mut waiting).0, job);
+    assert!(is_ended(&mut poll), "the runner asks again");
+    assert!(waits(&mut scene.poll(old, 1, &[])));
 }

@@ -68,7 +68,7 @@ impl Simulation {
             ("two", vec!["linux", "big"], 1),
             ("three", vec!["linux"], 3),
         ] {
-            let registration = daemon.submit(CreateRegistration).await.unwrap();
+            let registration = daemon.submit(CreateRegistration::default()).await.unwrap();
             let register = RegisterRunner {
                 registration: registration.secret.hash(),
                 name: name.to_owned(),

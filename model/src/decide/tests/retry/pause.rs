@@ -108,7 +108,13 @@ fn the_retry_of_a_removed_runners_job_waits_until_the_runner_has_stopped() {
     let job = scene.dispatch("poke");
     scene.test.claim(job, scene.runner).unwrap();
     let runner = scene.runner;
-    scene.test.run(RemoveRunner { runner }).unwrap();
+    scene
+        .test
+        .run(RemoveRunner {
+            runner,
+            by: crate::Rights::admin(),
+        })
+        .unwrap();
     let ended = scene.test.run(EndJob::new(job, Loss::RunnerLost)).unwrap();
     let retry = ended.retried_by.unwrap();
     let due = scene.test.now + RUNNER_SILENCE;

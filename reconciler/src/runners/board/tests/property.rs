@@ -35,20 +35,26 @@ impl Simulation {
     fn new(seed: u64) -> Self {
         let mut scene = Scene::new();
         scene.lab = Lab::new(seed);
-        let workflows = ["a", "b", "c"].map(|name| scene.lab.activate(name)).into();
-        let runners = [(1, "plain"), (2, "gpu"), (5, "gpu")]
-            .into_iter()
-            .enumerate()
-            .map(|(number, (capacity, label))| Simulated {
-                id: scene
-                    .lab
-                    .register(&format!("r{number}"), capacity, &[label]),
-                capacity,
-                poll: None,
-                hand: HashMap::new(),
-                claimed: BTreeSet::new(),
-            })
-            .collect();
+        let mut workflows: Vec<_> = ["a", "b"].map(|name| scene.lab.activate(name)).into();
+        let (other, of_other) = project(1);
+        workflows.push(scene.lab.activate_in(&other, "c"));
+        let runners = [
+            (1, "plain", None),
+            (2, "gpu", Some(of_other)),
+            (5, "gpu", None),
+        ]
+        .into_iter()
+        .enumerate()
+        .map(|(number, (capacity, label, project))| Simulated {
+            id: scene
+                .lab
+                .register_for(project, &format!("r{number}"), capacity, &[label]),
+            capacity,
+            poll: None,
+            hand: HashMap::new(),
+            claimed: BTreeSet::new(),
+        })
+        .collect();
         Self {
             scene,
             workflows,
@@ -234,6 +240,7 @@ impl Simulation {
                 "{job} is offered but not scheduled"
             );
             assert!(*now < offer.until);
+            assert!(serves(&lab.world, offer.runner, *job));
         }
         for runner in &self.runners {
             let busy = lab.world.running_on(runner.id).count()
@@ -266,8 +273,8 @@ impl Simulation {
             if busy < usize::try_from(poll.capacity).unwrap() {
                 let time = self.scene.time();
                 let taken = |job| board.offers.contains_key(&job) || poll.holding.contains(&job);
-                let abilities = Abilities::of(runner);
-                let missed = next_job(&lab.world, &abilities, &Turns::default(), time, taken);
+                let reach = Reach::of(runner);
+                let missed = next_job(&lab.world, &reach, &Turns::default(), time, taken);
                 assert_eq!(
                     missed, None,
                     "a runner with a free slot waits although a job waits"

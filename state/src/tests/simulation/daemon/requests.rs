@@ -11,7 +11,7 @@ use model::decide::{
 };
 use model::limits::WORKER_SESSION;
 use model::{
-    Abilities, JobId, JobState, PlainToken, RunnerId, Step, StepOutcome, StepStatus, TokenHash,
+    JobId, JobState, PlainToken, Reach, RunnerId, Step, StepOutcome, StepStatus, TokenHash,
     next_job,
 };
 use workflow::{Outputs, Sandbox, hex};
@@ -309,17 +309,17 @@ impl Daemon {
                     }
                 }
             }
-            let Some(abilities) = world.runner(runner).map(|runner| Abilities::of(runner)) else {
+            let Some(reach) = world.runner(runner).map(|runner| Reach::of(runner)) else {
                 return messages;
             };
             while busy < capacity {
                 let taken = |job| self.offers.contains_key(&job) || holding.contains(&job);
-                let next = next_job(world, &abilities, &self.turns, time, taken);
-                let Some((workflow, job)) = next else {
+                let next = next_job(world, &reach, &self.turns, time, taken);
+                let Some((turn, job)) = next else {
                     break;
                 };
                 let token = PlainToken::session(&mut Seeded(self.choices.next())).hash();
-                self.turns.serve(workflow);
+                self.turns.serve(turn);
                 let offer = Offer {
                     runner,
                     token,

@@ -1,0 +1,153 @@
+//! Registration tokens: whose runners they register, and how many may wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::runners::check_labels;
+use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
+use crate::limits::{OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP};
+use crate::moment::Moment;
+use crate::rights::Rights;
+use crate::runner::{Registration, may_manage};
+use crate::scope::{Projects, Scope};
+use crate::token::{PlainToken, TokenKind};
+use crate::world::World;
+use crate::{ProjectId, RegistrationId, Timestamp, TokenId};
+
+/// Create a registration token.
+#[derive(Debug, Clone, Default)]
+pub struct CreateRegistration {
+    /// None for all projects in which the maker may register runners; for an administrator also future projects.
+    pub projects: Option<BTreeSet<ProjectId>>,
+    /// The labels of the runner. None if the runner chooses them.
+    pub labels: Option<Vec<String>>,
+    /// None if the daemon makes it.
+    pub maker: Option<Maker>,
+}
+
+/// Who makes a registration token.
+#[derive(Debug, Clone)]
+pub struct Maker {
+    pub token: TokenId,
+    pub rights: Rights,
+}
+
+#[derive(Debug, Clone)]
+pub struct NewRegistration {
+    pub id: RegistrationId,
+    /// Shown once.
+    pub secret: PlainToken,
+    pub expires_at: Timestamp,
+    pub projects: Projects,
+    pub labels: Option<Vec<String>>,
+}
+
+impl Command for CreateRegistration {
+    type Answer = NewRegistration;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<NewRegistration>, Refusal> {
+        let projects = match (self.projects, &self.maker) {
+            (Some(projects), _) => only(projects)?,
+            (None, None) => Projects::All,
+            (None, Some(Maker { rights, .. })) => projects_of(world, rights)?,
+        };
+        if let Some(Maker { rights, .. }) = &self.maker {
+            check_managed(rights, &projects)?;
+        }
+        if let Some(labels) = &self.labels {
+            check_labels(labels)?;
+        }
+        let waiting = waiting(world, &projects, moment.steady);
+        if waiting >= OPEN_REGISTRATIONS {
+            return Err(Refusal::TooManyRegistrations { waiting });
+        }
+        let secret = PlainToken::random(TokenKind::Registration, moment.entropy);
+        let registration = Registration {
+            id: RegistrationId::random(moment.entropy),
+            token: secret.hash(),
+            projects,
+            labels: self.labels,
+            maker: self.maker.map(|maker| maker.token),
+            expires_at: moment.steady + REGISTRATION,
+        };
+        let answer = NewRegistration {
+            id: registration.id,
+            secret,
+            expires_at: registration.expires_at,
+            projects: registration.projects.clone(),
+            labels: registration.labels.clone(),
+        };
+        let mut changes = spent(world, moment.steady);
+        changes.push(Change::Registration(Arc::new(registration)));
+        Ok(Decision { changes, answer })
+    }
+}
+
+pub(super) fn only(projects: BTreeSet<ProjectId>) -> Result<Projects, Refusal> {
+    match projects.is_empty() {
+        true => Err(Refusal::invalid("projects", "name at least one")),
+        false => Ok(Projects::Only(projects)),
+    }
+}
+
+/// All projects in which somebody may register runners.
+fn projects_of(world: &World, rights: &Rights) -> Result<Projects, Refusal> {
+    if rights.scopes.allow(Scope::Admin) {
+        return Ok(Projects::All);
+    }
+    let sources = world.sources().filter(|source| source.configured);
+    let projects = sources.map(|source| source.project);
+    only(
+        projects
+            .filter(|project| rights.may(Scope::RunnerWrite, *project))
+            .collect(),
+    )
+}
+
+pub(super) fn check_managed(rights: &Rights, projects: &Projects) -> Result<(), Refusal> {
+    match may_manage(rights, projects) {
+        true => Ok(()),
+        false => Err(Refusal::RunnerOfOthers),
+    }
+}
+
+/// The most open registrations that one of these projects has, or that are for all projects. So a project cannot use up
+/// those of others.
+fn waiting(world: &World, projects: &Projects, now: Timestamp) -> usize {
+    let open = world.registrations().filter(|one| now < one.expires_at);
+    let Projects::Only(projects) = projects else {
+        return open.filter(|one| one.projects.is_all()).count();
+    };
+    let mut counts: BTreeMap<ProjectId, usize> = BTreeMap::new();
+    for registration in open {
+        if let Projects::Only(its) = &registration.projects {
+            for project in its.intersection(projects) {
+                *counts.entry(*project).or_default() += 1;
+            }
+        }
+    }
+    counts.into_values().max().unwrap_or(0)
+}
+
+pub(super) fn spent(world: &World, now: Timestamp) -> Vec<Change> {
+    world
+        .registrations()
+        .filter(|registration| registration.expires_at <= now)
+        .take(REGISTRATION_SWEEP)
+        .map(|registration| Change::RegistrationRemoved(registration.id))
+        .collect()
+}
+
+/// False if the maker of the registration token could not make it any more.
+pub(super) fn is_backed(world: &World, registration: &Registration, now: Timestamp) -> bool {
+    registration.maker.is_none_or(|maker| {
+        let maker = world.token(maker).filter(|token| token.is_valid(now));
+        maker.is_some_and(|token| may_manage(&Rights::from(&**token), &registration.projects))
+    })
+}

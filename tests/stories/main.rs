@@ -53,6 +53,7 @@ mod restart;
 mod restored;
 mod retention;
 mod retry;
+mod runners_of_projects;
 mod schedules;
 mod second_process;
 mod secrets;

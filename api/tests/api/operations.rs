@@ -316,6 +316,8 @@ impl Tour {
         let artifact = format!("/v0/jobs/{job}/artifacts/out");
         self.admin(Method::DELETE, &artifact).await;
         self.admin(Method::DELETE, &format!("/v0/jobs/{job}")).await;
+        let projects = json!({"projects": ["main"]});
+        self.send(Method::PATCH, "/v0/runners/one", &projects).await;
         self.admin(Method::DELETE, "/v0/runners/one").await;
     }
 }

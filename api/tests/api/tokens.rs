@@ -308,6 +308,8 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
             let mut call = Call::new(route.method.clone(), path).bearer(token);
             if route.method == Method::PUT {
                 call = call.json(&json!({"value": "x"}));
+            } else if route.method == Method::PATCH {
+                call = call.json(&json!({"projects": ["other"]}));
             } else if route.path.ends_with("/prune") {
                 call = call.json(&json!({"dry_run": true}));
             }

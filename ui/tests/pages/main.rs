@@ -240,6 +240,7 @@ const PATHS: &[&str] = &[
     "runners",
     "runners/registrations",
     "runners/*",
+    "runners/*/limit",
     "runners/*/remove",
     "sources",
     "sources/*",

@@ -256,7 +256,11 @@ impl Fixture {
             })),
             post("/v0/channels/waiting/test", json!({})),
             post("/v0/channels/waiting/retry", json!({})),
-            post("/v0/runner-registrations", json!({})),
+            post(
+                "/v0/runner-registrations",
+                json!({"projects": ["main"], "labels": ["linux"]}),
+            ),
+            admin(Method::PATCH, "/v0/runners/executor").json(&json!({"projects": ["main"]})),
             post("/v0/sign-in-links", json!({})),
             runner(
                 "/v0/runners/hello",

@@ -145,7 +145,11 @@ async fn a_request_for_a_secret_is_repeated_with_its_key() {
     let problem = error.problem().unwrap();
     assert_eq!(problem.code, ErrorCode::AlreadyDone);
     assert_eq!(problem.made.unwrap().to_string(), made);
-    server.client().create_registration().await.unwrap_err();
+    server
+        .client()
+        .create_registration(&wire::CreateRegistration::default())
+        .await
+        .unwrap_err();
     let seen = server.seen();
     let keys: Vec<_> = seen.iter().map(|it| it.header("idempotency-key")).collect();
     assert_eq!(keys.len(), 4);

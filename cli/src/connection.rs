@@ -32,7 +32,7 @@ impl Connection {
     pub(crate) fn client(&self) -> Result<Client, Error> {
         let client = self.bare()?;
         let token = match &self.token {
-            TokenSource::Login => self.login()?,
+            TokenSource::Login => login(&client)?,
             TokenSource::Given(token) => Some(token.clone()),
             TokenSource::File(path) => Some(read_token(path)?),
         };
@@ -47,15 +47,6 @@ impl Connection {
         self.guarded(self.bare()?)
     }
 
-    /// Where the login of this daemon is saved.
-    pub(crate) fn login_file(&self) -> Result<LoginFile, Error> {
-        let url = self.bare()?.url_of("");
-        LoginFile::of(url).ok_or_else(|| Error::Usage {
-            what: "there is no folder for logins".to_owned(),
-            hint: "set HOME, or XDG_CONFIG_HOME, to an absolute path",
-        })
-    }
-
     /// What to do when the daemon does not accept the credential.
     pub(crate) fn hint(&self) -> &'static str {
         match &self.token {
@@ -64,7 +55,11 @@ impl Connection {
                 "a step has the SERVICE_TOKEN of its runner's environment, which is missing or invalid; tell the operator of \
                  the runner"
             }
-            TokenSource::Login if matches!(self.login(), Ok(Some(_))) => {
+            TokenSource::Login
+                if self
+                    .bare()
+                    .is_ok_and(|client| matches!(login(&client), Ok(Some(_)))) =>
+            {
                 "the saved login has ended; sign in again with `everscan login`"
             }
             TokenSource::Login => {
@@ -93,16 +88,14 @@ impl Connection {
             Ok(client.refuse_plain_http()?)
         }
     }
+}
 
-    /// The secret of the saved login. A step has none: it does not act for the person whose machine it runs on.
-    fn login(&self) -> Result<Option<Secret>, Error> {
-        if is_step() {
-            return Ok(None);
-        }
-        let Ok(file) = self.login_file() else {
-            return Ok(None);
-        };
-        Ok(file.read()?.map(|login| login.secret()))
+/// The secret of the saved login. A step has none: it does not act for the person whose machine it runs on.
+fn login(client: &Client) -> Result<Option<Secret>, Error> {
+    match LoginFile::of(client) {
+        Ok(file) if !is_step() => Ok(file.read()?.map(|login| login.secret())),
+        // Without a home there is no login.
+        Ok(_) | Err(_) => Ok(None),
     }
 }
 

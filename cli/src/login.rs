@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use client::Secret;
+use client::{Client, Secret};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
@@ -38,17 +38,22 @@ pub(crate) struct LoginFile {
 }
 
 impl LoginFile {
-    /// None if the environment names no home.
-    pub(crate) fn of(url: String) -> Option<Self> {
+    /// The file for the daemon of a client.
+    pub(crate) fn of(client: &Client) -> Result<Self, Error> {
         let folder = |name: &str| {
             let folder = PathBuf::from(std::env::var_os(name)?);
             folder.is_absolute().then_some(folder)
         };
         let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
-        let folder = config?.join("everscan/logins");
+        let config = config.ok_or_else(|| Error::Usage {
+            what: "there is no folder for logins".to_owned(),
+            hint: "set HOME, or XDG_CONFIG_HOME, to an absolute path",
+        })?;
+        let folder = config.join("everscan/logins");
+        let url = client.url_of("");
         let name = workflow::hex(&Sha256::digest(&url));
         let path = folder.join(format!("{name}.json"));
-        Some(Self { url, folder, path })
+        Ok(Self { url, folder, path })
     }
 
     pub(crate) fn read(&self) -> Result<Option<Login>, Error> {

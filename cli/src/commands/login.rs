@@ -13,13 +13,14 @@ use crate::connection::TokenSource;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::limits;
+use crate::login::LoginFile;
 use crate::session::Session;
 use crate::table::{Fields, time};
 
 pub(crate) async fn login(session: &mut Session<'_>) -> Result<Exit, Error> {
     let client = session.connection.anonymous()?;
     // Before a person confirms something that cannot be saved.
-    let file = session.connection.login_file()?;
+    let file = LoginFile::of(&client)?;
     let begun = client.create_device_login(&device()).await?;
     let url = client.url_of(&begun.url_path);
     session.report(&format!(
@@ -83,8 +84,9 @@ pub(crate) struct Logout {
 impl Logout {
     pub(crate) async fn run(self, session: &mut Session<'_>) -> Result<Exit, Error> {
         if self.everywhere {
-            session.client()?.delete_sessions(self.tokens).await?;
-            if let Ok(file) = session.connection.login_file() {
+            let client = session.client()?;
+            client.delete_sessions(self.tokens).await?;
+            if let Ok(file) = LoginFile::of(&client) {
                 file.remove()?;
             }
             session.report(match self.tokens {
@@ -94,7 +96,7 @@ impl Logout {
             return Ok(Exit::Succeeded);
         }
         let client = session.connection.anonymous()?;
-        let file = session.connection.login_file()?;
+        let file = LoginFile::of(&client)?;
         let Some(login) = file.read()? else {
             session.report(&format!("no login is saved for {}", client.url_of("")));
             return Ok(Exit::Succeeded);

@@ -25,8 +25,7 @@ use crate::token::Token;
 use crate::world::World;
 use crate::world::names::Name;
 use crate::{
-    ChannelId, JobId, ProjectId, Projects, Reason, ScanKey, SourceName, Timestamp, TokenId,
-    WorkflowId,
+    ChannelId, JobId, ProjectId, Reason, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
 };
 
 /// The world as it is after some changes of one decision.
@@ -174,23 +173,6 @@ impl<'a> After<'a> {
             _ => Ended::Removed {
                 label: self.world.label_of(&open.subject),
             },
-        }
-    }
-
-    /// The projects of a runner. Other subjects belong to one project, or to the instance.
-    pub(crate) fn projects_of(&self, subject: &Subject) -> Projects {
-        match subject {
-            Subject::Runner { runner } => {
-                let runner = self.world.runner(*runner);
-                runner.map_or(Projects::All, |runner| runner.projects.clone())
-            }
-            Subject::Scan { .. }
-            | Subject::Workflow { .. }
-            | Subject::Source { .. }
-            | Subject::Project { .. }
-            | Subject::Token { .. }
-            | Subject::Channel { .. }
-            | Subject::Instance => Projects::All,
         }
     }
 

@@ -13,9 +13,10 @@ use serde::de::DeserializeOwned;
 use state::EncodedRecord;
 use uuid::Uuid;
 use wire::{
-    CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateSession, CreateSignInLink, CreateToken,
-    DispatchRequest, Hello, MoveBlob, Poll, PruneRequest, RegenerateToken, RegisterRunner,
-    RerunJob, Resume, SetValue, Suspend, Timeline, Validate,
+    CancelJob, CompleteJob, CopyBlob, CreateBlobLink, CreateRegistration, CreateSession,
+    CreateSignInLink, CreateToken, DispatchRequest, Hello, LimitRunner, MoveBlob, Poll,
+    PruneRequest, RegenerateToken, RegisterRunner, RerunJob, Resume, SetValue, Suspend, Timeline,
+    Validate,
 };
 
 use super::scans::FilePage;
@@ -37,9 +38,11 @@ use crate::session;
 pub fn body(text: &[u8]) {
     round_trip::<CancelJob>(text);
     round_trip::<CreateBlobLink>(text);
+    round_trip::<CreateRegistration>(text);
     round_trip::<CreateSession>(text);
     round_trip::<CreateSignInLink>(text);
     round_trip::<Hello>(text);
+    round_trip::<LimitRunner>(text);
     round_trip::<Poll>(text);
     round_trip::<PruneRequest>(text);
     round_trip::<RegenerateToken>(text);

@@ -62,6 +62,13 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
             "overlap_seconds",
             json!({ "maximum": TOKEN_OVERLAP.num_seconds() }),
         ),
+        (
+            "CreateRegistration",
+            "labels",
+            json!({ "maxItems": RUNNER_LABELS }),
+        ),
+        ("CreateRegistration", "labels/items", name()),
+        ("LimitRunner", "projects", json!({ "minItems": 1 })),
         ("RegisterRunner", "name", name()),
         (
             "RegisterRunner",

@@ -161,6 +161,40 @@ async fn blobs_are_sent_by_a_script_and_deleted_by_a_form() {
 }
 
 #[tokio::test]
+async fn forms_of_a_runner_are_for_those_who_manage_all_of_its_projects() {
+    let service = Service::follow(&["main", "other"]).await;
+    let runner = service.register("one", &[], 1).await;
+    let scopes = [Scope::RunnerRead, Scope::RunnerWrite];
+    let guest = service.limited(scopes, &["other"]).await;
+    let guest = Browser::with(&service, &guest).await;
+    let page = format!("/runners/{}", runner.id);
+    let limit = format!("{page}/limit");
+    let shown = guest.page(&page).await;
+    assert!(shown.contains("It serves all projects"), "{shown}");
+    assert!(
+        !shown.contains(&limit) && !shown.contains("/remove"),
+        "{shown}"
+    );
+    let made = guest
+        .post("/runners/registrations", &[("labels", "a b")])
+        .await;
+    assert!(
+        made.text()
+            .contains("one runner of the project <b>other</b>"),
+        "{made:?}"
+    );
+    let refused = guest.post(&limit, &[("projects", "other")]).await;
+    assert_eq!(refused.status, 403);
+
+    let admin = Browser::admin(&service).await;
+    assert!(admin.page(&page).await.contains(&limit));
+    assert_eq!(admin.done(&limit, &[("projects", "main")]).await, page);
+    assert_eq!(guest.get(&page).await.status, 404);
+    assert!(!guest.page("/runners").await.contains(&page));
+    assert!(admin.page("/runners").await.contains("<td>main</td>"));
+}
+
+#[tokio::test]
 async fn a_form_without_its_scope_does_nothing() {
     let service = Service::start().await;
     let token = service.personal([Scope::JobRead], None).await;

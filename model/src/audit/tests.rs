@@ -8,9 +8,10 @@ use super::{AuditKind, actions};
 use crate::blob::{BlobCondition, LinkUse};
 use crate::decide::{
     ApproveRemoval, Cancel, Command, CreateBlobLink, CreateRegistration, CreateToken, DeleteJob,
-    DeleteRule, DeleteSecret, DeleteVar, EndJob, Loss, MoveBlob, Precondition, RecordTip,
-    RegenerateToken, RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetRule,
-    SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere, StoreArtifact, StoreBlob, Suspend,
+    DeleteRule, DeleteSecret, DeleteVar, EndJob, LimitRunner, Loss, MoveBlob, Precondition,
+    RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken,
+    SetRule, SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere, StoreArtifact, StoreBlob,
+    Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
@@ -234,6 +235,15 @@ fn jobs_and_their_artifacts_and_ends_are_logged_with_their_scan() {
     assert_eq!(of(&mut test, delete), [deleted]);
 
     let (job, _) = test.running();
+    let limit = LimitRunner {
+        runner,
+        projects: [test.world.job(job).unwrap().project].into(),
+        by: Rights::admin(),
+    };
+    assert_eq!(
+        of(&mut test, limit),
+        [json!({"kind": "runner_limited", "id": runner, "name": "first"})]
+    );
     assert_eq!(
         of(
             &mut test,

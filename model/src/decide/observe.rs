@@ -96,7 +96,7 @@ pub(super) fn settle(
                     id: ConditionId::random(moment.entropy),
                     project,
                     subject: subject.clone(),
-                    projects: after.projects_of(subject),
+                    projects: world.projects_of(subject),
                     problem,
                     since: moment.now,
                     acknowledged: None,

@@ -7,7 +7,7 @@ use super::World;
 use crate::condition::{Condition, Subject};
 use crate::derive::{After, derived, scans_of};
 use crate::limits::OPEN_CONDITIONS;
-use crate::{ConditionId, ProjectId, Timestamp};
+use crate::{ConditionId, ProjectId, Projects, Timestamp};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conditions {
@@ -71,6 +71,23 @@ impl World {
 
     pub fn condition(&self, id: ConditionId) -> Option<&Arc<Condition>> {
         self.conditions.by_id.get(&id)
+    }
+
+    /// The projects of a runner. Other subjects belong to one project, or to the instance.
+    pub(crate) fn projects_of(&self, subject: &Subject) -> Projects {
+        match subject {
+            Subject::Runner { runner } => {
+                let runner = self.runner(*runner);
+                runner.map_or(Projects::All, |runner| runner.projects.clone())
+            }
+            Subject::Scan { .. }
+            | Subject::Workflow { .. }
+            | Subject::Source { .. }
+            | Subject::Project { .. }
+            | Subject::Token { .. }
+            | Subject::Channel { .. }
+            | Subject::Instance => Projects::All,
+        }
     }
 
     pub fn conditions_of(&self, subject: &Subject) -> impl Iterator<Item = &Arc<Condition>> {

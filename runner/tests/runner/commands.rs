@@ -90,6 +90,13 @@ async fn a_runner_that_was_configured_with_plain_http_is_told_how_to_go_on() {
     configure.env("SERVICE_REGISTRATION_TOKEN", "once");
     let configured = output(configure).await;
     assert!(configured.status.success(), "{}", talk(&configured));
+    // This daemon names no projects, so the runner serves all.
+    let said = talk(&configured);
+    assert!(said.contains("projects=\"all\""), "{said}");
+    assert!(
+        said.contains("a runner of several projects separates nothing"),
+        "{said}"
+    );
     let file = home.path().join(".everscan/runner/one/config.json");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace(&daemon.url, "http://everscan.invalid")).unwrap();

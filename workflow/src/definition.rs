@@ -94,6 +94,22 @@ impl Workflow {
     }
 }
 
+/// The scopes that the `permissions` of a scan may name. Rights over secrets, tokens, runners and people are not among them:
+/// who pushes a file must not gain them.
+pub const PERMISSIONS: [&str; 8] = [
+    "project:read",
+    "workflow:read",
+    "workflow:write",
+    "job:read",
+    "job:write",
+    "dispatch",
+    "blob:read",
+    "blob:write",
+];
+
+/// The environment variable with the token of a step. It is never passed from the runner's own environment.
+pub const TOKEN_VARIABLE: &str = "SERVICE_TOKEN";
+
 /// The declaration of a scan: its triggers, steps and artifacts.
 #[derive(Debug, Clone)]
 pub struct Scan {
@@ -118,6 +134,8 @@ pub struct Scan {
     pub overlap: Overlap,
     /// Variables of the runner's own environment that steps may see.
     pub pass_env: Vec<String>,
+    /// What the token of a job may do: some of [`PERMISSIONS`]. Absent for the default.
+    pub permissions: Option<Vec<String>>,
     /// The files of the repository that a job gets.
     pub checkout: Option<Checkout>,
     pub expect: Expect,

@@ -51,6 +51,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         runs_on,
         overlap,
         pass_env,
+        permissions,
         checkout,
         expect,
         renamed_from,
@@ -76,6 +77,12 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
     // A scan without this key keeps the digest from before the key existed.
     if let Some(bytes) = log_limit {
         feed.text("log_limit", &bytes.to_string());
+    }
+    // The same for a scan without this key. The order of permissions has no meaning.
+    if let Some(permissions) = permissions {
+        let mut permissions = permissions.clone();
+        permissions.sort();
+        feed.texts("permissions", &permissions);
     }
     // The same for a scan without this key. The order of paths has no meaning.
     if let Some(checkout) = checkout {

@@ -42,8 +42,8 @@ pub use context::{
 };
 pub use cron::{Cron, Schedules};
 pub use definition::{
-    Artifact, CatchUp, Expect, NotifyOn, Overlap, Retry, Scan, Step, Triggers, UploadOn, Variable,
-    Workflow,
+    Artifact, CatchUp, Expect, NotifyOn, Overlap, PERMISSIONS, Retry, Scan, Step, TOKEN_VARIABLE,
+    Triggers, UploadOn, Variable, Workflow,
 };
 pub use diagnostic::{
     Code, Diagnostic, LinesOfFile, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8,

@@ -9,7 +9,7 @@ mod tests;
 pub use project::project_schema;
 use serde_json::{Value, json};
 
-use crate::definition::{CatchUp, NotifyOn, Overlap, UploadOn};
+use crate::definition::{CatchUp, NotifyOn, Overlap, PERMISSIONS, UploadOn};
 use crate::dispatch::InputKind;
 use crate::duration::format_duration;
 use crate::limits::{
@@ -149,6 +149,12 @@ fn scan() -> Value {
                 "maxItems": LABELS,
                 "uniqueItems": true,
                 "items": { "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" },
+            },
+            "permissions": {
+                "description": "What the token of a job may do, instead of reading jobs, reading and storing blobs, and dispatching.",
+                "type": "array",
+                "uniqueItems": true,
+                "items": { "enum": PERMISSIONS },
             },
             "checkout": checkout(),
             "renamed_from": {

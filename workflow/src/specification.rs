@@ -451,6 +451,36 @@ fn a_script_with_a_colon_needs_quotes_or_a_block() {
 }
 
 #[test]
+fn permissions_are_scopes_that_a_job_may_have() {
+    let permissions = |list: &str| scan(&format!("permissions: {list}"));
+    for list in ["[]", "[job:read]", "[dispatch, blob:read, blob:write]"] {
+        check(&permissions(list), &[]);
+    }
+    for scope in [
+        "admin",
+        "metrics",
+        "secret:write",
+        "token:write",
+        "runner:read",
+        "runner:write",
+        "member:write",
+        "notify:write",
+        "project:write",
+        "job:red",
+    ] {
+        check(&permissions(&format!("[{scope}]")), &[Code::InvalidName]);
+    }
+    check(&permissions("[job:read, job:read]"), &[Code::DuplicateName]);
+    check(&permissions("job:read"), &[Code::WrongType]);
+    check(&permissions("{job: read}"), &[Code::WrongType]);
+    let digest = |list: &str| valid(&permissions(list)).scan("a").unwrap().digest();
+    assert_eq!(
+        digest("[dispatch, job:read]"),
+        digest("[job:read, dispatch]")
+    );
+}
+
+#[test]
 fn log_limits() {
     let scan = |limit: &str| {
         format!(

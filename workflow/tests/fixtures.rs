@@ -199,6 +199,9 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
         "  runs_on {:?} pass_env {:?}",
         scan.runs_on, scan.pass_env
     )?;
+    if let Some(permissions) = &scan.permissions {
+        writeln!(shown, "  permissions {permissions:?}")?;
+    }
     if scan.expect != Expect::default() {
         writeln!(shown, "  {:?}", scan.expect)?;
     }

@@ -48,6 +48,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         runs_on,
         overlap,
         pass_env,
+        permissions,
         checkout,
         expect,
         renamed_from,
@@ -67,6 +68,15 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
     changes.compare("runs_on", list(runs_on), list(&after.runs_on));
     changes.compare("overlap", word(overlap.name()), word(after.overlap.name()));
     changes.compare("pass_env", list(pass_env), list(&after.pass_env));
+    let allowed = |permissions: &Option<Vec<String>>| {
+        let permissions = permissions.as_deref()?;
+        list(permissions).or_else(|| word("none"))
+    };
+    changes.compare(
+        "permissions",
+        allowed(permissions),
+        allowed(&after.permissions),
+    );
     changes.compare(
         "checkout",
         checkout.as_ref().map(Checkout::shown),

@@ -9,7 +9,7 @@ use crate::yaml::{Content, Entry, Node};
 /// The keys of each object of a workflow file, for the parser and the schema.
 pub(crate) mod keys {
     pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
-    pub(crate) const SCAN: [&str; 13] = [
+    pub(crate) const SCAN: [&str; 14] = [
         "on",
         "renamed_from",
         "artifacts",
@@ -21,6 +21,7 @@ pub(crate) mod keys {
         "runs_on",
         "overlap",
         "pass_env",
+        "permissions",
         "checkout",
         "expect",
     ];

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use super::Reader;
-use super::object::{Object, keys};
+use super::object::{Object, keys, listed};
 use super::triggers::ReadTriggers;
 use super::variables::Inherited;
-use crate::definition::{Overlap, Retry, Scan};
+use crate::definition::{Overlap, PERMISSIONS, Retry, Scan, TOKEN_VARIABLE};
 use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE};
-use crate::names::{ScanName, check_environment_name};
+use crate::names::{NameError, ScanName, check_environment_name};
 use crate::yaml::{Content, Entry};
 
 impl Reader<'_> {
@@ -110,8 +110,11 @@ impl Reader<'_> {
             .unwrap_or_default();
         let pass_env = object
             .get("pass_env")
-            .map(|entry| self.words(entry, "`pass_env`", LABELS, check_environment_name))
+            .map(|entry| self.pass_env(entry))
             .unwrap_or_default();
+        let permissions = object
+            .get("permissions")
+            .map(|entry| self.permissions(entry));
         let checkout = object
             .get("checkout")
             .and_then(|entry| self.checkout(entry));
@@ -135,6 +138,7 @@ impl Reader<'_> {
             runs_on,
             overlap,
             pass_env,
+            permissions,
             checkout,
             expect,
             renamed_from,
@@ -151,6 +155,33 @@ impl Reader<'_> {
             }
         }
         labels
+    }
+
+    fn pass_env(&mut self, entry: &Entry) -> Vec<String> {
+        let names = self.words(entry, "`pass_env`", LABELS, check_environment_name);
+        let Content::List(items) = &entry.value.content else {
+            return names;
+        };
+        for item in items {
+            if matches!(&item.content, Content::Scalar(scalar) if scalar.text == TOKEN_VARIABLE) {
+                let message = "`SERVICE_TOKEN` is not passed: a step has the token of its own job";
+                self.report
+                    .warning(item.span, Code::NoEffect, message)
+                    .hint("remove it; `permissions` changes what the token of the job may do");
+            }
+        }
+        names
+    }
+
+    fn permissions(&mut self, entry: &Entry) -> Vec<String> {
+        self.words(entry, "`permissions`", PERMISSIONS.len(), |name| {
+            if PERMISSIONS.contains(&name) {
+                return Ok(());
+            }
+            let known = listed(&PERMISSIONS);
+            let message = format!("the token of a job cannot have `{name}`; it can have {known}");
+            Err(NameError(message))
+        })
     }
 
     fn former_name(&mut self, entry: &Entry) -> Option<ScanName> {

@@ -15,7 +15,7 @@ impl World {
         self.everscan(&arguments).trim().to_owned()
     }
 
-    /// A token for steps that read other jobs.
+    /// A token that reads jobs.
     pub(crate) fn step_token(&self) -> String {
         let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
         self.everscan(&create).trim().to_owned()

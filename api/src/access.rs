@@ -10,7 +10,7 @@ use reconciler::{Handle, RunnerSession, Worker};
 use state::{AuditActor, AuditEntry};
 use wire::ErrorCode;
 
-use crate::failure::{Failure, no_such_link, shorten, unauthorized};
+use crate::failure::{Failure, job_token_over, no_such_link, not_for_jobs, shorten, unauthorized};
 use crate::limits::AUDITED_CHARS;
 use crate::request::Arrival;
 use crate::routes::{
@@ -77,6 +77,9 @@ pub(crate) async fn authenticate(
         Access::Session(route) => {
             let credentials = Credentials::with_sessions(route.takes_sessions());
             let user = user(service, None, credentials, head)?;
+            if !route.takes_jobs() && user.principal().job().is_some() {
+                return Err(not_for_jobs());
+            }
             Ok(Caller::Session(route, Box::new(user)))
         }
         Access::Page(route, scope) => {
@@ -171,11 +174,14 @@ fn user(
     };
     service.count_request(principal.share(), peer)?;
     if let Some(scope) = scope.filter(|scope| !rights.scopes.allow(*scope)) {
-        return Err(Failure::without_scope(scope));
+        return Err(match principal.job() {
+            Some(_) => Failure::without_permission(scope),
+            None => Failure::without_scope(scope),
+        });
     }
     let token = handle
         .state()
-        .read(|world| world.token(principal.token()).cloned());
+        .read(|world| world.token(principal.token()?).cloned());
     if let Some(token) = token {
         handle.sign_ins().note_use(&token);
     }
@@ -202,8 +208,16 @@ pub(crate) fn signed_in(
     valid(handle, |world| Principal::of_cookie(world, &cookie)).ok()
 }
 
+/// The caller with this access token, or with the token of a job.
 fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Principal, Rights), Failure> {
-    of_secret(handle, bearer(headers)?)
+    let secret = bearer(headers)?;
+    match PlainToken::parse(TokenKind::Job, secret) {
+        Ok(secret) => {
+            let found = valid(handle, |world| Principal::of_job(world, secret.hash()));
+            found.map_err(|_| job_token_over())
+        }
+        Err(_) => of_secret(handle, secret),
+    }
 }
 
 /// The caller with this personal access token.
@@ -232,16 +246,27 @@ fn valid(
 
 /// The line of the audit log for a request that changes something.
 pub(crate) fn audit_entry(principal: &Principal, arrival: &Arrival, query: &str) -> AuditEntry {
+    let actor = AuditActor {
+        token: principal.token(),
+        name: principal.name.clone(),
+        session: principal.session(),
+        job: principal.job(),
+        runner: None,
+    };
+    AuditEntry {
+        actor: Some(actor),
+        ..entry(arrival, query)
+    }
+}
+
+/// The same without its actor.
+pub(crate) fn entry(arrival: &Arrival, query: &str) -> AuditEntry {
     let path = match query {
         "" => arrival.path.clone(),
         query => format!("{}?{query}", arrival.path),
     };
     AuditEntry {
-        actor: Some(AuditActor {
-            token: principal.token(),
-            name: principal.name.clone(),
-            session: principal.session(),
-        }),
+        actor: None,
         address: Some(arrival.peer.address),
         method: shorten(arrival.method.as_str()),
         path: path.chars().take(AUDITED_CHARS).collect(),

@@ -95,6 +95,19 @@ impl Failure {
         ))
     }
 
+    /// The same for the token of a job.
+    pub(crate) fn without_permission(scope: Scope) -> Self {
+        let failure = Self::new(
+            ErrorCode::Forbidden,
+            format!("the token of this job does not have the scope `{scope}`"),
+        );
+        failure.hint(if workflow::PERMISSIONS.contains(&scope.name()) {
+            format!("add `{scope}` to the `permissions` of its scan")
+        } else {
+            "no job can have it; the step needs the token of a person, as a secret".to_owned()
+        })
+    }
+
     /// Also the answer about a job that the caller may not see.
     pub(crate) fn no_such_job(job: JobId) -> Self {
         Self::not_found("job", &job.to_string()).hint(
@@ -244,6 +257,24 @@ pub(crate) fn unauthorized() -> Failure {
             "send `Authorization: Bearer …`; the command line reads SERVICE_TOKEN, or the file that SERVICE_TOKEN_FILE \
              names; the daemon's first token is in `initial-admin-token` in its state folder",
         )
+}
+
+/// The answer to the token of a job that is over.
+pub(crate) fn job_token_over() -> Failure {
+    Failure::new(
+        ErrorCode::Unauthorized,
+        "this is not the token of a running job",
+    )
+    .hint("the token that a step gets is valid until its job ends")
+}
+
+/// The answer to the token of a job at a route about the credentials of a person.
+pub(crate) fn not_for_jobs() -> Failure {
+    Failure::new(
+        ErrorCode::Forbidden,
+        "the token of a job is not sufficient for this",
+    )
+    .hint("tokens, sessions and sign-ins need the token of a person")
 }
 
 /// The answer to every invalid link to a blob. It does not name the reason.

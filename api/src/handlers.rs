@@ -257,7 +257,7 @@ pub(crate) async fn of_worker(
     request: Request,
 ) -> Result<Response, Failure> {
     let answer: Answering<'_> = match route {
-        WorkerRoute::Resolve => Box::pin(worker::resolve(handle, worker)),
+        WorkerRoute::Resolve => Box::pin(worker::resolve(handle, worker, request)),
         WorkerRoute::Source => Box::pin(worker::source(handle, worker)),
         WorkerRoute::Timeline => Box::pin(worker::timeline(handle, worker, request)),
         WorkerRoute::AppendLog => Box::pin(worker::append_log(handle, worker, request)),

@@ -33,7 +33,7 @@ impl Attempt {
         })
     }
 
-    /// The key, if there is one. It belongs to the caller's token and to `command`, which names the command and its object.
+    /// The key, if there is one. It belongs to the caller's token or job and to `command`, which names the command and its object.
     pub(crate) fn key(
         &self,
         user: &Visible,
@@ -45,8 +45,8 @@ impl Attempt {
         // HTTP allows tabs in header values, but a tab is not printable.
         let is_printable = key.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if is_printable && (1..=IDEMPOTENCY_KEY_BYTES).contains(&key.len()) {
-            let token = user.principal().token();
-            return Ok(Some(IdempotencyKey::new(token, command, key, &self.body)));
+            let caller = user.principal().caller();
+            return Ok(Some(IdempotencyKey::new(caller, command, key, &self.body)));
         }
         Err(Failure::invalid(
             "Idempotency-Key",

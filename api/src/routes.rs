@@ -240,6 +240,11 @@ impl UserRoute {
 }
 
 impl SessionRoute {
+    /// Whether the token of a job is sufficient. The other routes are about the credentials of a person.
+    pub fn takes_jobs(self) -> bool {
+        self == Self::CreateBlobLink
+    }
+
     /// Whether the session of a browser is sufficient. A session must not make a link, which would outlive it.
     pub fn takes_sessions(self) -> bool {
         !matches!(self, Self::CreateSignInLink | Self::CreateBlobLink)

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use wire::ErrorCode;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::{Failure, no_such_link, unauthorized};
+use crate::failure::{Failure, job_token_over, no_such_link, unauthorized};
 use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TOKEN_LISTENERS};
 
 /// The daemon, limited to what a caller may see and do.
@@ -101,6 +101,7 @@ impl Visible {
                 "the rights of the caller were reduced during this request",
             )
             .hint("send the request again")),
+            None if self.principal.job().is_some() => Err(job_token_over()),
             None => Err(unauthorized()),
         }
     }
@@ -108,8 +109,9 @@ impl Visible {
     /// The browsers that are signed in with the caller's token, the oldest session first.
     pub(crate) fn signed_in(&self) -> Vec<Arc<BrowserSession>> {
         self.handle.state().read(|world| {
-            let sessions = world.signed_in(self.principal.token(), self.handle.time(world));
-            sessions.into_iter().cloned().collect()
+            let token = self.principal.token().into_iter();
+            let sessions = token.flat_map(|it| world.signed_in(it, self.handle.time(world)));
+            sessions.cloned().collect()
         })
     }
 
@@ -123,7 +125,12 @@ impl Visible {
 
     /// Waits until the caller has lost rights. A stream ends then.
     pub(crate) async fn rights_lost(&self) -> Failure {
-        let mut changed = self.state().token_changed(self.principal.token());
+        // The credential of a job ends with the job. Other links of a project end by themselves.
+        let mut changed = match (self.principal.job(), self.principal.token()) {
+            (Some(job), _) => self.state().job_changed(job),
+            (None, Some(token)) => self.state().token_changed(token),
+            (None, None) => self.state().changed(),
+        };
         loop {
             changed.mark_unchanged();
             let life = self.state().read(|world| {
@@ -138,7 +145,7 @@ impl Visible {
             // Check again at least this often: the steady clock may be adjusted, or the machine may sleep meanwhile.
             let life = life.map_or(TOKEN_CHECK, |life| life.min(TOKEN_CHECK));
             tokio::select! {
-                _ = changed.changed() => {}
+                Ok(()) = changed.changed() => {}
                 () = tokio::time::sleep(life) => {}
             }
         }

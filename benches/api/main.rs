@@ -10,6 +10,7 @@
 //! - `polls`: memory of 10,000 idle polls, and of the same number of requests that the bare server holds; time from a
 //!   dispatch to the poll of the only matching runner, and of append and fdatasync.
 //! - `events`: time from a change to a listener; time of a commit without listeners and with 1,000, at 400 jobs/s.
+//! - `claims`: time of a claim by a runner that gives its steps the token of their job, and by one that does not.
 //! - `contents`: uploads and downloads of a blob and an artifact of 2 GB, and the same with a minimal file server.
 //!
 //! Daemon and bare server are separate processes. The clients are in this process and share the machine with them.
@@ -22,6 +23,7 @@
 )]
 
 mod bare;
+mod claims;
 #[expect(dead_code, reason = "the bench of the UI needs more of it")]
 mod connection;
 mod contents;
@@ -44,11 +46,12 @@ fn main() {
     {
         return bare::serve(body);
     }
-    let sections: [(&str, fn()); 5] = [
+    let sections: [(&str, fn()); 6] = [
         ("reads", reads::run),
         ("dispatches", dispatches::run),
         ("polls", polls::run),
         ("events", events::run),
+        ("claims", claims::run),
         ("contents", contents::run),
     ];
     let is_named = |section: &str| arguments.iter().any(|argument| argument == section);

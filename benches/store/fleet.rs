@@ -115,6 +115,7 @@ impl Fleet {
             job,
             runner: self.runner,
             token: token(job),
+            job_token: None,
             evaluate: Evaluate::CHEAP,
         };
         self.state.submit(claim).await.unwrap();

@@ -15,10 +15,10 @@ use std::path::Path;
 
 use api::Front;
 use chrono::Local;
-use model::decide::CreateToken;
+use model::decide::RevokeToken;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
-use model::{Principal, Scope, Scopes, SealingKey, TokenHash};
+use model::{Principal, Rights, SealingKey, TokenHash};
 use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SIGN_IN_LINK, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -38,15 +38,6 @@ pub(crate) use error::UpError;
 
 /// The name of the only source. Ids of workflows derive from it, so it must not change if the folder moves.
 const SOURCE: &str = "local";
-
-/// The scopes of the token for steps: read the results of other jobs, start scans, and store files.
-const STEP_SCOPES: [Scope; 5] = [
-    Scope::WorkflowRead,
-    Scope::JobRead,
-    Scope::Dispatch,
-    Scope::BlobRead,
-    Scope::BlobWrite,
-];
 
 pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
     let home = Home::open(&options.dir)?;
@@ -175,11 +166,8 @@ enum Wake {
 impl Running {
     async fn start(home: Home, workflows: Workflows, serving: Serving) -> Result<Self, UpError> {
         let signals = StopSignals::receive().map_err(UpError::folder(&home.own()))?;
-        let step_token = match home.step_token() {
-            Some(token) if !is_outdated(&serving, &token) => token,
-            Some(_) | None => make_step_token(&home, &serving).await?,
-        };
-        let runner = LocalRunner::start(&home, &serving, &step_token).await?;
+        revoke_step_token(&home, &serving).await?;
+        let runner = LocalRunner::start(&home, &serving).await?;
         introduce(&home, &workflows, &serving);
         let narrator = Narrator::of(&serving.handle, workflows.first_step(&home));
         let running = Self {
@@ -267,30 +255,19 @@ impl Running {
     }
 }
 
-/// True if an earlier release made the token for steps, with fewer scopes.
-fn is_outdated(serving: &Serving, token: &str) -> bool {
-    let needed: Scopes = STEP_SCOPES.into_iter().collect();
-    let hash = TokenHash::of(token.trim());
-    serving.handle.state().read(|world| {
-        let known = world.token_of(&hash);
-        known.is_some_and(|token| !token.scopes.cover(&needed))
-    })
-}
-
-async fn make_step_token(home: &Home, serving: &Serving) -> Result<String, UpError> {
-    let create = CreateToken {
-        name: "steps".to_owned(),
-        scopes: STEP_SCOPES.into_iter().collect(),
-        life: None,
-        projects: model::Projects::All,
-        granted_by: model::Rights::admin(),
-        ends_by: None,
+/// Earlier releases had a token for steps, in a file. Now each job has its own.
+async fn revoke_step_token(home: &Home, serving: &Serving) -> Result<(), UpError> {
+    let Some(secret) = home.step_token() else {
+        return Ok(());
     };
-    let token = serving.handle.state().submit(create).await?;
-    let secret = token.secret.reveal();
-    home.keep_step_token(secret)
-        .map_err(UpError::folder(&home.own()))?;
-    Ok(secret.to_owned())
+    let state = serving.handle.state();
+    let hash = TokenHash::of(&secret);
+    if let Some(token) = state.read(|world| Some(world.token_of(&hash)?.id)) {
+        let by = Rights::admin();
+        state.submit(RevokeToken { token, by }).await?;
+    }
+    home.remove_step_token()
+        .map_err(UpError::folder(&home.own()))
 }
 
 /// Prints the URL on its own line, like `everscand run`, and then the next steps. It prints the path of the token's file instead

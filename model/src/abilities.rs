@@ -9,6 +9,9 @@ use crate::scope::Projects;
 /// The runner's program can put files of the repository into the folder of a job.
 pub const CHECKOUT: &str = "checkout";
 
+/// The runner's program gives the steps of a job the token of this job.
+pub const JOB_TOKEN: &str = "job_token";
+
 /// The abilities that a runner has or a job needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Abilities {

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunnerId, TokenId};
+use crate::principal::Share;
+use crate::{JobId, ProjectId, RunnerId, TokenId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -22,6 +23,19 @@ pub enum Actor {
         /// The name of the runner at that time.
         name: String,
     },
+    /// A step of a running job, with the token of this job.
+    Job { id: JobId },
+}
+
+impl Actor {
+    /// Whose share of a limit a job in `project` takes that this actor has started. None for the daemon's own jobs.
+    pub const fn share(&self, project: ProjectId) -> Option<Share> {
+        match self {
+            Self::Token { id, .. } => Some(Share::Token(*id)),
+            Self::Job { .. } => Some(Share::Project(project)),
+            Self::Daemon | Self::Runner { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Actor {
@@ -30,6 +44,7 @@ impl fmt::Display for Actor {
             Self::Daemon => f.write_str("everscand"),
             Self::Token { name, .. } => write!(f, "token {name}"),
             Self::Runner { name, .. } => write!(f, "runner {name}"),
+            Self::Job { id } => write!(f, "job {id}"),
         }
     }
 }

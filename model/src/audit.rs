@@ -11,7 +11,7 @@ use workflow::notify::Rule;
 use crate::change::Change;
 use crate::channel::Channel;
 use crate::condition::Condition;
-use crate::job::{Job, Trigger};
+use crate::job::{Job, JobState, Trigger};
 use crate::limits::AUDIT_TEXT_CHARS;
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::revision::WorkflowRef;
@@ -64,6 +64,8 @@ kinds! {
     VarDeleted = "var_deleted",
     SecretSet = "secret_set",
     SecretDeleted = "secret_deleted",
+    /// A runner claimed a job and got the value of a secret.
+    SecretRead = "secret_read",
     RuleSet = "rule_set",
     RuleDeleted = "rule_deleted",
     JobDispatched = "job_dispatched",
@@ -262,7 +264,9 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         Change::RunnerRemoved(runner) => {
             Some(AuditAction::of_runner(AuditKind::RunnerRemoved, runner))
         }
-        Change::Job(job) => of_job(world, job),
+        Change::Job(job) => {
+            return of_job(world, job).into_iter().chain(secrets_read(world, job)).collect();
+        }
         Change::JobRemoved(job) => Some(AuditAction::of_job(AuditKind::JobDeleted, job)),
         Change::ArtifactRemoved(job, name) => Some(AuditAction {
             job: Some(*job),
@@ -482,6 +486,24 @@ fn of_job(world: &World, job: &Job) -> Option<AuditAction> {
         }
     };
     Some(AuditAction::of_job(kind, job))
+}
+
+/// The secrets whose values a claim gives to a runner.
+fn secrets_read(world: &World, job: &Job) -> impl Iterator<Item = AuditAction> {
+    let before = world.job(job.id).map(|before| &before.state);
+    let run = job
+        .state
+        .run()
+        .filter(|_| matches!(before, Some(JobState::Scheduled)));
+    run.into_iter()
+        .flat_map(|run| &run.secrets)
+        .map(move |(name, version)| {
+            let action = AuditAction {
+                version: Some(*version),
+                ..AuditAction::of_job(AuditKind::SecretRead, job)
+            };
+            action.name(name).in_project(world, job.project)
+        })
 }
 
 fn of_suspension(suspension: &Suspension) -> AuditAction {

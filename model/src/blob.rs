@@ -220,8 +220,9 @@ pub struct BlobLink {
     pub project: ProjectId,
     pub path: BlobPath,
     pub use_for: LinkUse,
-    /// The token that created the link. The link ends with this token.
-    pub token: TokenId,
+    /// The token that created the link, which ends with it. None if a job has created it for its project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
-use crate::limits::{CIRCLE_LAPS, CYCLE_PAUSE_LEAST, QUICK_LAP};
+use crate::limits::{CIRCLE_LAPS, CYCLE_PAUSE_LEAST, HOPS_BY_STEPS, QUICK_LAP};
 use crate::revision::WorkflowRef;
 use crate::seen::Seen;
 use crate::{JobId, Timestamp, is_zero};
@@ -24,6 +24,10 @@ pub struct Hops {
     /// The start of its lap, in the world's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lap_began: Option<Timestamp>,
+    /// True if a job of the chain was started by a step of the previous one. Then the chain is counted across groups,
+    /// because such jobs can start each other forever in any scans.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_step: bool,
 }
 
 impl Hops {
@@ -47,6 +51,7 @@ impl Hops {
                     0
                 },
                 lap_began: Some(time),
+                ..self
             },
             began => Self {
                 count,
@@ -54,6 +59,21 @@ impl Hops {
                 ..self
             },
         }
+    }
+
+    /// The position of a job that a step of this job starts.
+    #[must_use]
+    pub(crate) fn started_by_step(self) -> Self {
+        Self {
+            count: self.count.saturating_add(1),
+            by_step: true,
+            ..Self::default()
+        }
+    }
+
+    /// The pause before a job at this position that a step has started. None in a short chain.
+    pub(crate) fn pause_after_step(self, cycle_pause: TimeDelta) -> Option<TimeDelta> {
+        (self.by_step && self.count >= HOPS_BY_STEPS).then(|| cycle_pause.max(CYCLE_PAUSE_LEAST))
     }
 
     /// The pause before a job at this position. None in the first lap.
@@ -154,6 +174,7 @@ mod tests {
             count: 3,
             quick_laps: 1,
             lap_began: Some(at(9)),
+            by_step: true,
         };
         let many = Hops {
             count: 4,

@@ -19,11 +19,11 @@ pub struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// The key of a request. Keys are separate for each token and route, so that two clients cannot collide.
-    pub fn new(token: TokenId, route: &str, key: &str, request: &[u8]) -> Self {
+    /// The key of a request. Keys are separate for each caller and route, so that two clients cannot collide.
+    pub fn new(caller: impl Into<Uuid>, route: &str, key: &str, request: &[u8]) -> Self {
         let mut scope = Sha256::new();
         for part in [
-            token.uuid().as_bytes().as_slice(),
+            caller.into().as_bytes().as_slice(),
             route.as_bytes(),
             key.as_bytes(),
         ] {

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use workflow::{InputValue, Scan, ScanName};
 
 pub use self::run::{
-    Artifact, LeftOut, LeftOutFile, LogCut, Removed, Run, RunnerRef, Step, StepOutcome, StepStatus,
+    Artifact, JobToken, LeftOut, LeftOutFile, LogCut, Removed, Run, RunnerRef, Step, StepOutcome,
+    StepStatus,
 };
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retry::RetryOf;
@@ -73,6 +74,13 @@ impl Job {
             Trigger::Dispatch => self.retry_of.is_some(),
             Trigger::Cron | Trigger::Expr => true,
         }
+    }
+
+    /// The token and the run of a job that somebody has ended, whose steps may clean up until the token expires.
+    pub(crate) fn clean_up(&self) -> Option<(&JobToken, &Run)> {
+        self.ended_by_another_at()?;
+        let run = self.state.run()?;
+        Some((run.job_token.as_ref()?, run))
     }
 
     pub fn scan_key(&self) -> ScanKey {

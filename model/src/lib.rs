@@ -67,7 +67,7 @@ mod view;
 mod waiting;
 mod world;
 
-pub use abilities::{Abilities, CHECKOUT, Reach};
+pub use abilities::{Abilities, CHECKOUT, JOB_TOKEN, Reach};
 pub use actor::Actor;
 pub use ahead::Ahead;
 pub use armed::{Armed, ArmedCron, ArmedExpr};
@@ -87,8 +87,9 @@ pub use id::{
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
-    Artifact, End, EndState, Inputs, Job, JobSource, JobState, LeftOut, LeftOutFile, LogCut,
-    Removed, Run, RunnerRef, StateKind, Step, StepOutcome, StepStatus, Trigger, large_payload,
+    Artifact, End, EndState, Inputs, Job, JobSource, JobState, JobToken, LeftOut, LeftOutFile,
+    LogCut, Removed, Run, RunnerRef, StateKind, Step, StepOutcome, StepStatus, Trigger,
+    large_payload,
 };
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};
@@ -100,7 +101,7 @@ pub use masker::{
 pub use matching::{Turn, Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
-pub use principal::{Credential, Principal, Share, UsedToken};
+pub use principal::{Credential, LinkMaker, Principal, Share, UsedJobToken, UsedToken};
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use proposal::propose;
 pub use reason::Reason;

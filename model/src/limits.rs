@@ -379,6 +379,10 @@ pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
 /// The shortest pause. Without a pause, two scans with empty steps would keep the disk busy.
 pub(crate) const CYCLE_PAUSE_LEAST: TimeDelta = TimeDelta::milliseconds(100);
 
+/// Jobs that steps have started one after the other, from which on each waits for the pause: more than programs that start
+/// each other on purpose need.
+pub(crate) const HOPS_BY_STEPS: u64 = 10;
+
 /// A lap that takes at least this long is not quick: a schedule could have the same interval.
 pub(crate) const QUICK_LAP: TimeDelta = TimeDelta::minutes(1);
 

@@ -124,6 +124,7 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::VarDeleted
         | Kind::SecretSet
         | Kind::SecretDeleted
+        | Kind::SecretRead
         | Kind::RuleSet
         | Kind::RuleDeleted
         | Kind::JobDispatched
@@ -214,7 +215,7 @@ mod tests {
             path: "a/b".parse::<BlobPath>().unwrap(),
             use_for: LinkUse::Get,
             life: TimeDelta::days(1),
-            token: kept.token.id,
+            token: Some(kept.token.id),
         });
         let link = link.unwrap().link.id;
 

@@ -20,6 +20,14 @@ impl Rights {
         }
     }
 
+    /// These scopes in one project.
+    pub fn of_project(scopes: Scopes, project: ProjectId) -> Self {
+        Self {
+            scopes,
+            projects: Projects::Only([project].into()),
+        }
+    }
+
     pub fn may(&self, scope: Scope, project: ProjectId) -> bool {
         self.scopes.allow(scope) && self.sees(project)
     }

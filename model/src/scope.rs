@@ -148,6 +148,11 @@ impl Scopes {
         Ok(Self(scopes))
     }
 
+    /// The scopes of the `permissions` of a scan, each of which is one of [`workflow::PERMISSIONS`].
+    pub fn of_permissions(names: &[String]) -> Self {
+        names.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
     /// Every name that [`Self::parse`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let of_one = Scope::ALL.iter().map(|scope| scope.name());
@@ -213,6 +218,12 @@ mod tests {
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
         }
         assert!("job".parse::<Scope>().is_err());
+    }
+
+    #[test]
+    fn every_permission_of_a_scan_is_a_scope() {
+        let names = workflow::PERMISSIONS.map(str::to_owned);
+        assert_eq!(Scopes::of_permissions(&names).0.len(), names.len());
     }
 
     #[test]

@@ -211,6 +211,7 @@ impl TestWorld {
             job,
             runner,
             token,
+            job_token: Some(job_token(job)),
             evaluate: Evaluate::HERE,
         })
         .map(|_| token)
@@ -225,6 +226,11 @@ impl TestWorld {
         let token = self.claim(job, runner).unwrap();
         (job, token)
     }
+}
+
+/// The hash of the token for the steps of a job.
+pub(crate) fn job_token(job: JobId) -> TokenHash {
+    TokenHash::of(&format!("for the steps of {job}"))
 }
 
 /// The source of all workflows in the tests.

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use chrono::NaiveDate;
+use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -117,13 +118,16 @@ pub enum TokenKind {
     BlobLink,
     /// The secret in a link that signs a browser in.
     SignInLink,
+    /// The token of a job.
+    Job,
 }
 
-const KINDS: [TokenKind; 4] = [
+const KINDS: [TokenKind; 5] = [
     TokenKind::Personal,
     TokenKind::Registration,
     TokenKind::BlobLink,
     TokenKind::SignInLink,
+    TokenKind::Job,
 ];
 
 impl TokenKind {
@@ -133,6 +137,7 @@ impl TokenKind {
             Self::Registration => "evr_",
             Self::BlobLink => "evl_",
             Self::SignInLink => "evi_",
+            Self::Job => "evj_",
         }
     }
 }
@@ -147,6 +152,9 @@ const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const RANDOM_LETTERS: usize = 32;
 const CHECK_LETTERS: usize = 6;
 const PREFIX_LETTERS: usize = 4;
+
+/// What the token of a job is derived with.
+const JOB_LABEL: &[u8] = b"everscan job token 1";
 
 /// Where the first token begins, and how many letters follow its prefix.
 fn first_token(text: &str) -> Option<(usize, usize)> {
@@ -164,11 +172,28 @@ impl PlainToken {
     pub fn random(kind: TokenKind, entropy: &mut dyn Entropy) -> Self {
         let mut random = [0; RANDOM_LETTERS];
         entropy.fill(&mut random);
+        Self::of_random(kind, random)
+    }
+
+    fn of_random(kind: TokenKind, random: [u8; RANDOM_LETTERS]) -> Self {
         let mut text: String = kind.prefix().to_owned();
         text.extend(random.iter().map(|byte| letter(*byte)));
         let check = checksum(&text);
         text.push_str(&check);
         Self(text)
+    }
+
+    /// The token of the job whose worker has this session token. It is derived, so that a repeated claim gets the same one
+    /// and nothing but its hash is stored. It does not reveal the worker's token.
+    #[must_use]
+    pub fn of_job(&self) -> Self {
+        // A key of any length is fine for HMAC.
+        let mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes())
+            .map(|mac| mac.chain_update(JOB_LABEL));
+        let random = mac.map_or([0; RANDOM_LETTERS], |mac| {
+            mac.finalize().into_bytes().into()
+        });
+        Self::of_random(TokenKind::Job, random)
     }
 
     /// A fresh session token: a UUID v4.
@@ -285,6 +310,21 @@ mod tests {
         for bad in ["", "evs_", "evs_ü", &text[..text.len() - 1]] {
             assert!(PlainToken::parse(TokenKind::Personal, bad).is_err());
         }
+    }
+
+    #[test]
+    fn the_token_of_a_job_follows_from_the_token_of_its_worker() {
+        let worker = PlainToken::session(&mut SeededEntropy::new(5));
+        let other = PlainToken::session(&mut SeededEntropy::new(6));
+        let token = worker.of_job();
+        assert_eq!(token, worker.of_job());
+        assert_ne!(token, other.of_job());
+        assert_eq!(
+            PlainToken::parse(TokenKind::Job, token.reveal()),
+            Ok(token.clone())
+        );
+        assert!(PlainToken::parse(TokenKind::Personal, token.reveal()).is_err());
+        assert!(!token.reveal().contains(worker.reveal()));
     }
 
     #[test]

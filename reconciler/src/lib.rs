@@ -61,4 +61,4 @@ pub use source::SourceConfig;
 pub use sources::Sources;
 pub use tasks::{Reconciler, Start};
 pub use triggers::{Why, WhyError};
-pub use worker::{Resolved, Worker};
+pub use worker::{ClaimRequest, Resolved, Worker};

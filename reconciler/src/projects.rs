@@ -80,7 +80,7 @@ scans:
         state.submit(activate("use", USE)).await.unwrap();
         let (runner, _) = daemon.register("r", 1).await;
         let worker = daemon.run(runner, workflow, "use").await;
-        let resolved = daemon.handle.resolve(&worker).await.unwrap();
+        let resolved = daemon.handle.resolve(&worker, None).await.unwrap();
         assert_eq!(resolved.values.secrets["KEY"].reveal(), "hunter2");
         assert!(resolved.values.missing["vars.URL"].contains("is not set in project recon"));
         assert!(!format!("{resolved:?}").contains("hunter2"));

@@ -355,7 +355,7 @@ impl TestDaemon {
         let (offered, token) = self.offer(runner, &[]).await;
         assert_eq!(offered, job);
         let worker = self.handle.worker(job, token.hash()).await.unwrap();
-        self.handle.resolve(&worker).await.unwrap();
+        self.handle.resolve(&worker, None).await.unwrap();
         self.handle.worker(job, token.hash()).await.unwrap()
     }
 

@@ -10,9 +10,9 @@ use model::decide::{
 use model::limits::{EVALUATIONS_COST, WORKER_LAST_WORDS};
 use model::{
     Artifact, Job, JobId, JobState, LeftOut, LogCut, NamedValues, ProjectId, Revision, RunnerId,
-    Step, TokenHash,
+    Step, TokenHash, World,
 };
-use state::{EncodedRecord, LogReceipt, SubmitError, Upload};
+use state::{AuditActor, AuditEntry, EncodedRecord, LogReceipt, SubmitError, Upload};
 use tokio::time::Instant;
 use workflow::{InputValue, Outputs, Sandbox, hex};
 
@@ -35,6 +35,15 @@ enum Standing {
     Offered(RunnerId),
     Executing(RunnerId),
     Over,
+}
+
+/// What the request of a claim adds to it.
+#[derive(Debug, Clone)]
+pub struct ClaimRequest {
+    /// Hash of the token for the steps.
+    pub job_token: TokenHash,
+    /// The line of the audit log if the job gets secrets, without its actor.
+    pub audited: AuditEntry,
 }
 
 #[derive(Debug, Clone)]
@@ -124,13 +133,17 @@ impl Handle {
     }
 
     /// Claims the offered job. A repeated request gets the same answer.
-    pub async fn resolve(&self, worker: &Worker) -> Result<Resolved, WorkerError> {
+    pub async fn resolve(
+        &self,
+        worker: &Worker,
+        request: Option<ClaimRequest>,
+    ) -> Result<Resolved, WorkerError> {
         let runner = match worker.standing {
             Standing::Offered(runner) | Standing::Executing(runner) => runner,
             Standing::Over => return Err(worker.over()),
         };
         self.runners().heard(runner);
-        let Claimed { job, revision } = self.claim(worker, runner).await?;
+        let Claimed { job, revision } = self.claim(worker, runner, request).await?;
         // If this fails, a repeated request finds the claimed job.
         let inputs = self.state().inputs(&job).await?;
         let values = self.named_values(&job, &revision);
@@ -148,11 +161,24 @@ impl Handle {
     }
 
     /// Claims the job. Costly expressions are evaluated outside of the committer, and after some attempts by the committer.
-    async fn claim(&self, worker: &Worker, runner: RunnerId) -> Result<Claimed, WorkerError> {
+    async fn claim(
+        &self,
+        worker: &Worker,
+        runner: RunnerId,
+        request: Option<ClaimRequest>,
+    ) -> Result<Claimed, WorkerError> {
+        let job_token = request.as_ref().map(|request| request.job_token);
+        let state = match request {
+            Some(request) => self
+                .state()
+                .audited_claim(self.by_runner(request.audited, runner)),
+            None => self.state().clone(),
+        };
         let mut claim = Claim {
             job: worker.job.id,
             runner,
             token: worker.token,
+            job_token,
             evaluate: Evaluate::CHEAP,
         };
         let mut attempts = 0;
@@ -165,7 +191,7 @@ impl Handle {
                 turn.insert(held).charge(EVALUATIONS_COST);
                 claim.evaluate = Evaluate::HERE;
             }
-            let outcome = self.state().submit(claim.clone()).await;
+            let outcome = state.submit(claim.clone()).await;
             match outcome.map_err(|error| match error {
                 SubmitError::Refused(Refusal::JobOver { job } | Refusal::NotYourJob { job }) => {
                     WorkerError::OfferLapsed { job }
@@ -184,6 +210,19 @@ impl Handle {
             if attempts <= EVALUATED_BESIDE {
                 claim.evaluate = self.evaluate_claim(&claim, worker.job.project).await?;
             }
+        }
+    }
+
+    /// The entry of the audit log, with a runner as its actor.
+    fn by_runner(&self, entry: AuditEntry, runner: RunnerId) -> AuditEntry {
+        let name = |world: &World| world.runner(runner).map(|runner| runner.name.clone());
+        AuditEntry {
+            actor: Some(AuditActor {
+                name: self.state().read(name).unwrap_or_default(),
+                runner: Some(runner),
+                ..AuditActor::default()
+            }),
+            ..entry
         }
     }
 

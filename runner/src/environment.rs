@@ -12,7 +12,7 @@ use crate::limits;
 use crate::source_files;
 
 /// The token for steps that call the API.
-const TOKEN: &str = "SERVICE_TOKEN";
+pub(crate) const TOKEN: &str = workflow::TOKEN_VARIABLE;
 
 /// The certificates that `everscan` in a step trusts.
 const CA_FILE: &str = "SERVICE_CA_FILE";
@@ -39,16 +39,25 @@ const NO_PROMPT: (&str, &str) = ("GIT_TERMINAL_PROMPT", "0");
 /// The variable with the id of the job to which a process belongs.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
 
+/// The runner's own environment. It has no `SERVICE_TOKEN`, unless the operator gives it to all steps.
 #[derive(Clone, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
 
 impl FromIterator<(OsString, OsString)> for HostEnvironment {
     fn from_iter<I: IntoIterator<Item = (OsString, OsString)>>(variables: I) -> Self {
-        Self(variables.into_iter().collect())
+        let variables = variables.into_iter();
+        Self(variables.filter(|(name, _)| name != TOKEN).collect())
     }
 }
 
 impl HostEnvironment {
+    /// Gives every step this token instead of the token of its job.
+    #[must_use]
+    pub fn with_token(mut self, token: OsString) -> Self {
+        self.0.insert(TOKEN.into(), token);
+        self
+    }
+
     /// Adds how the runner itself talks to the daemon.
     pub(crate) fn with_connection(mut self, ca_file: Option<&Path>, insecure_http: bool) -> Self {
         if let Some(path) = ca_file {
@@ -103,6 +112,9 @@ impl Environment {
     ) -> Self {
         let (name, value) = NO_PROMPT;
         let mut variables = BTreeMap::from([(name.into(), value.into())]);
+        if let Some(token) = &assignment.job_token {
+            variables.insert(TOKEN.into(), token.into());
+        }
         let passed = host.0.iter();
         variables.extend(
             passed

@@ -406,12 +406,14 @@ impl Worker<'_> {
     }
 }
 
-/// Masks the secrets of a job and the token of its steps. Preparing large secrets takes a moment.
+/// Masks the secrets of a job and the tokens of its steps. Preparing large secrets takes a moment.
 async fn masker(assignment: &Assignment, host: &HostEnvironment) -> Result<Masker, String> {
-    let token = host.token().map(str::to_owned);
-    let secrets: Vec<String> = assignment.secrets.values().cloned().chain(token).collect();
-    if secrets.is_empty() {
-        return Ok(Masker::default());
+    let tokens = assignment.job_token.as_deref().into_iter();
+    let tokens = tokens.chain(host.token()).map(str::to_owned);
+    let secrets: Vec<String> = assignment.secrets.values().cloned().chain(tokens).collect();
+    if secrets.iter().map(String::len).sum::<usize>() <= limits::MASKED_AT_ONCE {
+        let made = Masker::new(secrets.iter().map(String::as_str));
+        return made.map_err(|error| error_chain(&error));
     }
     let made = spawn_blocking(move || Masker::new(secrets.iter().map(String::as_str))).await;
     match made {

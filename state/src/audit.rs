@@ -10,7 +10,8 @@ use chrono::NaiveDate;
 use model::decide::{Command, Decision, Refusal, Urgency};
 use model::limits::AUDIT_ACTIONS;
 use model::{
-    AuditAction, AuditKind, Change, Moment, SessionId, Timestamp, TokenId, World, actions,
+    AuditAction, AuditKind, Change, JobId, Moment, RunnerId, SessionId, Timestamp, TokenId, World,
+    actions,
 };
 use serde::{Deserialize, Serialize};
 use store::Key;
@@ -36,15 +37,33 @@ pub struct AuditEntry {
     pub request: Uuid,
 }
 
-/// The credential that the request used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The credential that the request used: a token, perhaps in the session of a browser; the token of a job; or the session of
+/// a runner.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditActor {
-    pub token: TokenId,
-    /// The name of the token at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
+    /// The name of the token or runner at that time, or `job` and an id.
     pub name: String,
     /// The browser session, if the request belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<RunnerId>,
+}
+
+impl AuditActor {
+    /// True if a person calls the actor so: by its name or its id.
+    fn is_called(&self, name: &str) -> bool {
+        let ids = [
+            self.token.map(TokenId::uuid),
+            self.job.map(JobId::uuid),
+            self.runner.map(RunnerId::uuid),
+        ];
+        self.name == name || ids.into_iter().flatten().any(|id| id.to_string() == name)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +102,8 @@ impl AuditRecord {
 pub(crate) enum Audited {
     /// A line for the request that submitted the command, with the command's changes. Without changes there is no line.
     Request(AuditEntry),
+    /// A line for the claim of a runner, if its job gets secrets.
+    Claim(AuditEntry),
     /// These lines, although no record changes.
     Lines(Vec<(AuditEntry, AuditAction)>),
 }
@@ -101,6 +122,12 @@ impl Audited {
             Self::Request(entry) => {
                 let actions = actions(world, time, changes);
                 vec![AuditRecord::new(now, entry.clone(), actions)]
+            }
+            Self::Claim(entry) => {
+                let mut actions = actions(world, time, changes);
+                actions.retain(|action| action.kind == AuditKind::SecretRead);
+                let line = || AuditRecord::new(now, entry.clone(), actions.clone());
+                (!actions.is_empty()).then(line).into_iter().collect()
             }
             Self::Lines(lines) => lines
                 .iter()
@@ -135,7 +162,7 @@ impl DayLedger for AuditRecord {
 /// Selects lines of the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Lines of the token with this id or name.
+    /// Lines of the token, job or runner with this id or name.
     pub actor: Option<String>,
     /// Lines with an action of this kind.
     pub kind: Option<AuditKind>,
@@ -147,7 +174,7 @@ impl AuditFilter {
     fn takes(&self, record: &AuditRecord) -> bool {
         let is_of = |wanted: &String| {
             let actor = record.entry.actor.as_ref();
-            actor.is_some_and(|actor| actor.name == *wanted || actor.token.to_string() == *wanted)
+            actor.is_some_and(|actor| actor.is_called(wanted))
         };
         let has = |kind| record.actions.iter().any(|action| action.kind == kind);
         self.actor.as_ref().is_none_or(is_of)
@@ -177,9 +204,9 @@ pub(crate) mod tests {
     pub(crate) fn entry(name: &str) -> AuditEntry {
         AuditEntry {
             actor: Some(AuditActor {
-                token: TokenId::from_uuid(Uuid::from_u128(7)),
+                token: Some(TokenId::from_uuid(Uuid::from_u128(7))),
                 name: name.to_owned(),
-                session: None,
+                ..AuditActor::default()
             }),
             address: Some("192.0.2.1".parse().unwrap()),
             method: "POST".to_owned(),

@@ -69,6 +69,12 @@ impl State {
         self.with_audit(Audited::Request(entry))
     }
 
+    /// A handle for the claim of a runner: its commit has a line in the audit log if the job gets secrets.
+    #[must_use]
+    pub fn audited_claim(&self, entry: AuditEntry) -> Self {
+        self.with_audit(Audited::Claim(entry))
+    }
+
     fn with_audit(&self, audited: Audited) -> Self {
         Self {
             audited: Some(Arc::new(audited)),
@@ -86,7 +92,7 @@ impl State {
     pub async fn note_request(&self, action: AuditAction) -> Result<(), SubmitError> {
         match self.audited.as_deref() {
             Some(Audited::Request(entry)) => self.note(vec![(entry.clone(), action)]).await,
-            Some(Audited::Lines(_)) | None => Ok(()),
+            Some(Audited::Claim(_) | Audited::Lines(_)) | None => Ok(()),
         }
     }
 

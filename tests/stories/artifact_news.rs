@@ -45,8 +45,7 @@ impl Scene {
         world.push(&[("net.yaml", Some(WORKFLOW))]);
         world.start_daemon();
         world.sync();
-        let token = world.step_token();
-        world.start_runner_with(2, &[("SERVICE_TOKEN", &token)]);
+        world.start_runner(2);
         Self { world, jobs: 0 }
     }
 

@@ -48,11 +48,7 @@ fn jobs_and_people_share_files() {
     world.push(&[("files.yaml", Some(WORKFLOW))]);
     world.start_daemon();
     world.sync();
-    let create = [
-        "token", "create", "--name", "steps", "--scope", "blob", "--scope", "dispatch",
-    ];
-    let token = world.everscan(&create);
-    world.start_runner_with(1, &[("SERVICE_TOKEN", token.trim())]);
+    world.start_runner(1);
     std::fs::write(world.path("names.txt"), "b\na\n").unwrap();
     world.everscan(&["blob", "upload", "--src", "names.txt", "--dst", "input/"]);
     let run = world.output(

@@ -17,14 +17,7 @@ fn world() -> World {
     world.start_daemon();
     world.sync();
     let repository = world.path("repository").display().to_string();
-    let variables = [
-        ("SERVICE_TOKEN", world.step_token()),
-        ("WATCHED_REPOSITORY", repository),
-    ];
-    let variables = variables
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    world.start_runner_with(2, &variables);
+    world.start_runner_with(2, &[("WATCHED_REPOSITORY", &repository)]);
     world
 }
 

@@ -25,8 +25,7 @@ fn world() -> World {
     let inherited = std::env::var("PATH").unwrap();
     let bin = world.path("bin");
     let path = format!("{}:{}:{inherited}", tools.display(), bin.display());
-    let token = world.step_token();
-    world.start_runner_with(2, &[("PATH", &path), ("SERVICE_TOKEN", &token)]);
+    world.start_runner_with(2, &[("PATH", &path)]);
     world
 }
 

@@ -88,8 +88,7 @@ fn a_job_runs_over_https_and_a_new_certificate_is_used_without_a_restart() {
         .output()
         .unwrap();
     assert!(configured.status.success(), "{configured:?}");
-    let token = world.token().unwrap();
-    world.run_runner_with(&[("SERVICE_TOKEN", &token)]);
+    world.run_runner();
     // The command in the step trusts the same authority as its runner.
     expect(&world, &["scan", "dispatch", "tls", "hello", "--follow"]);
 

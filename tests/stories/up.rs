@@ -424,3 +424,21 @@ fn a_second_interrupt_cancels_the_running_jobs() {
     up.ended();
     assert_eq!(processes_of(&folder), Vec::<String>::new());
 }
+
+#[test]
+fn the_token_for_steps_of_an_earlier_release_is_revoked() {
+    let world = World::new();
+    let folder = world.path("laptop");
+    std::fs::create_dir(&folder).unwrap();
+    let up = Up::start(&world, &folder);
+    let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
+    let secret = up.everscan(&world, &create);
+    up.stop();
+    let file = folder.join(".everscan/step-token");
+    std::fs::write(&file, secret).unwrap();
+    let up = Up::start(&world, &folder);
+    assert!(!file.exists());
+    let tokens = up.everscan(&world, &["token", "list"]);
+    assert!(!tokens.contains("steps"), "{tokens}");
+    up.stop();
+}

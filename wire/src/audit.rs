@@ -14,9 +14,15 @@ use crate::is_zero;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     pub at: DateTime<Utc>,
-    /// Absent if authentication failed.
+    /// Absent if authentication failed, and for a job and a runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<AuditToken>,
+    /// The job whose token a step used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Uuid>,
+    /// The runner that got secrets with a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<AuditRunner>,
     /// The browser session, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Uuid>,
@@ -115,12 +121,29 @@ impl fmt::Display for AuditAction {
 }
 
 impl AuditRecord {
+    /// Who acted: the name of a token, a job or a runner. None if authentication failed.
+    pub fn by(&self) -> Option<String> {
+        let token = self.token.as_ref().map(|token| token.name.clone());
+        let job = self.job.map(|job| format!("job {job}"));
+        let runner = self.runner.as_ref();
+        let runner = runner.map(|runner| format!("runner {}", runner.name));
+        token.or(job).or(runner)
+    }
+
     /// All actions, in one line.
     pub fn done(&self) -> String {
         let actions = self.actions.iter().map(ToString::to_string);
         let more = (self.more_actions > 0).then(|| format!("{} more", self.more_actions));
         actions.chain(more).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// The runner that acted. It may have been removed since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRunner {
+    pub id: Uuid,
+    /// Its name at that time.
+    pub name: String,
 }
 
 /// The token that was used. It may have been revoked since.

@@ -176,6 +176,13 @@ pub struct LimitRunner {
     pub projects: Vec<String>,
 }
 
+impl Runner {
+    /// True if its program gives steps the token of their job. Older programs give them the `SERVICE_TOKEN` of the runner.
+    pub fn gives_job_tokens(&self) -> bool {
+        self.capabilities.iter().any(|it| it == "job_token")
+    }
+}
+
 /// A job in a slot of a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerJob {

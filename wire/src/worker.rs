@@ -18,6 +18,9 @@ pub struct Assignment {
     pub scan: String,
     /// The environment of all steps, in order. Values may hold templates.
     pub env: Vec<(String, String)>,
+    /// The token of the job, for its steps. Absent for runners without the capability `job_token`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_token: Option<String>,
     /// Variables to copy from the runner's own environment.
     pub pass_env: Vec<String>,
     /// The steps, in order.

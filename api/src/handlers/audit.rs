@@ -2,7 +2,7 @@
 
 use model::{AuditAction, AuditKind, JobId, Scopes, SessionId};
 use state::{AuditFilter, AuditRecord, DayPlace};
-use wire::{AuditToken, Page};
+use wire::{AuditRunner, AuditToken, Page};
 
 use crate::failure::Failure;
 use crate::request::Query;
@@ -69,14 +69,19 @@ fn shown(record: AuditRecord) -> wire::AuditRecord {
         actions,
         more_actions,
     } = record;
-    let session = entry.actor.as_ref().and_then(|actor| actor.session);
+    let actor = entry.actor.unwrap_or_default();
     wire::AuditRecord {
         at,
-        token: entry.actor.map(|actor| AuditToken {
-            id: actor.token.uuid(),
-            name: actor.name,
+        token: actor.token.map(|token| AuditToken {
+            id: token.uuid(),
+            name: actor.name.clone(),
         }),
-        session: session.map(SessionId::uuid),
+        job: actor.job.map(JobId::uuid),
+        runner: actor.runner.map(|runner| AuditRunner {
+            id: runner.uuid(),
+            name: actor.name.clone(),
+        }),
+        session: actor.session.map(SessionId::uuid),
         address: entry.address,
         method: entry.method,
         path: entry.path,

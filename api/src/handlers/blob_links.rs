@@ -6,7 +6,7 @@ use model::blob::LinkUse;
 use model::decide::{self, Once, RevokeBlobLink};
 use model::{BlobLink, BlobLinkId, ProjectId};
 use warp::reply::Response;
-use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, Page};
+use wire::{BlobLinkUse, CreateBlobLink, CreatedBlobLink, ErrorCode, Page};
 
 use super::blobs::{self, project};
 use crate::access::{LINKED_BLOBS, Linked};
@@ -45,6 +45,11 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
         BlobLinkUse::Get => LinkUse::Get,
         BlobLinkUse::Put => LinkUse::Put,
     };
+    if use_for == LinkUse::Put && user.principal().job().is_some() {
+        let message = "the token of a job makes no links for uploads";
+        return Err(Failure::new(ErrorCode::Forbidden, message)
+            .hint("a person can make one; the job itself can upload with its token"));
+    }
     if !user.rights().scopes.allow(use_for.scope()) {
         return Err(Failure::without_scope(use_for.scope()));
     }

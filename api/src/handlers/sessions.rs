@@ -87,12 +87,13 @@ async fn begin(
 ) -> Result<SignedIn, Failure> {
     let arrival = &request.arrival;
     let found = principal.and_then(|principal| {
+        let used = principal.used()?;
         let token = handle
             .state()
-            .read(|world| world.token(principal.token()).cloned());
-        Some((principal, token?))
+            .read(|world| world.token(used.token).cloned());
+        Some((principal, used, token?))
     });
-    let Some((principal, token)) = found else {
+    let Some((principal, used, token)) = found else {
         note_refused(handle, arrival);
         return Err(unauthorized());
     };
@@ -100,7 +101,7 @@ async fn begin(
     let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
     let sign_in = SignIn {
         token: token.id,
-        secret: principal.used().secret,
+        secret: used.secret,
         device,
         address: arrival.peer.address,
     };
@@ -157,7 +158,7 @@ pub(crate) async fn end_named(user: &Visible, id: &str) -> Result<bool, Failure>
 /// Signs all browsers out. Also revokes the token if the request says so.
 pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Response, Failure> {
     if request.query.flag("tokens")? {
-        user.revoke_token(user.principal().token()).await?;
+        user.revoke_own_token().await?;
     } else {
         user.sign_out_everywhere().await?;
     }

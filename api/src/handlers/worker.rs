@@ -1,26 +1,42 @@
 //! The routes of a worker: resolve, source, timeline, logs, complete.
 
-use model::Job;
 use model::decide::Failure as JobFailure;
-use reconciler::{Handle, Piece, Resolved, Worker, WorkerError};
+use model::{Job, PlainToken};
+use reconciler::{ClaimRequest, Handle, Piece, Resolved, Worker, WorkerError};
 use state::{EncodedRecord, NewLogRecord};
 use warp::reply::Response;
 use wire::{Assignment, CompleteJob, Completed, LogReceipt, ScanArtifact, ScanStep, Timeline};
 use workflow::{Context, Scan, Step, Variable};
 
+use crate::access::{bearer, entry};
 use crate::body;
 use crate::convert::{self, Convert};
-use crate::failure::Failure;
+use crate::failure::{Failure, unauthorized};
 use crate::reply;
 use crate::request::Request;
 
 /// Claims the job and returns everything that its execution needs. A repeat gets the same answer.
-pub(super) async fn resolve(handle: &Handle, worker: &Worker) -> Result<Response, Failure> {
-    let resolved = handle.resolve(worker).await?;
-    assignment(handle, &resolved).map(|assignment| reply::ok(&assignment))
+pub(super) async fn resolve(
+    handle: &Handle,
+    worker: &Worker,
+    request: Request,
+) -> Result<Response, Failure> {
+    let token = PlainToken::parse_session(bearer(&request.headers)?);
+    let token = token.map_err(|_| unauthorized())?.of_job();
+    let claim = ClaimRequest {
+        job_token: token.hash(),
+        audited: entry(&request.arrival, ""),
+    };
+    let resolved = handle.resolve(worker, Some(claim)).await?;
+    assignment(handle, &resolved, &token).map(|assignment| reply::ok(&assignment))
 }
 
-fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failure> {
+/// Everything that the execution of a job needs, with the token for its steps if its claim has stored that.
+fn assignment(
+    handle: &Handle,
+    resolved: &Resolved,
+    token: &PlainToken,
+) -> Result<Assignment, Failure> {
     let Resolved {
         job,
         revision,
@@ -53,6 +69,11 @@ fn assignment(handle: &Handle, resolved: &Resolved) -> Result<Assignment, Failur
             .chain(&scan.env)
             .map(variable)
             .collect(),
+        job_token: run
+            .job_token
+            .as_ref()
+            .filter(|stored| stored.hash == token.hash())
+            .map(|_| token.reveal().to_owned()),
         pass_env: scan.pass_env.clone(),
         steps: scan.steps.iter().map(step).collect(),
         checkout: checkout(scan, job),

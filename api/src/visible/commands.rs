@@ -23,7 +23,7 @@ use state::SubmitError;
 use wire::ErrorCode;
 
 use super::{Shown, ShownJob, Visible};
-use crate::failure::Failure;
+use crate::failure::{Failure, not_for_jobs};
 
 /// A command for [`Visible::submit`]. Commands about tokens are not among them: they go through [`Visible::create_token`]
 /// and [`Visible::end_secret`], which refuse a replaced secret.
@@ -58,8 +58,9 @@ impl Visible {
     /// The daemon, for a command about tokens. A replaced secret must not replace the new secret.
     fn managing(&self) -> Result<&Handle, Failure> {
         let handle = self.acting()?;
-        let secret = |world: &World| Some(world.token(self.principal.token())?.hash);
-        if handle.state().read(secret) == Some(self.principal.used().secret) {
+        let used = self.principal.used().ok_or_else(not_for_jobs)?;
+        let secret = |world: &World| Some(world.token(used.token)?.hash);
+        if handle.state().read(secret) == Some(used.secret) {
             return Ok(handle);
         }
         Err(Failure::new(
@@ -231,7 +232,16 @@ impl Visible {
 
     fn token_expires_at(&self) -> Option<Timestamp> {
         let token = self.principal.token();
-        self.state().read(|world| world.token(token)?.expires_at)
+        self.state().read(|world| world.token(token?)?.expires_at)
+    }
+
+    /// The token of a caller who manages credentials.
+    fn own_token(&self) -> Result<TokenId, Failure> {
+        self.principal.token().ok_or_else(not_for_jobs)
+    }
+
+    pub(crate) async fn revoke_own_token(&self) -> Result<(), Failure> {
+        self.revoke_token(self.own_token()?).await
     }
 
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
@@ -240,12 +250,12 @@ impl Visible {
     }
 
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
-        let token = self.principal.token();
+        let token = self.own_token()?;
         self.submit(Shown(SignOut { token, session })).await
     }
 
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
-        let token = self.principal.token();
+        let token = self.own_token()?;
         self.acting()?.sign_ins().end_links(token);
         self.submit(Shown(SignOutEverywhere { token })).await
     }
@@ -289,7 +299,7 @@ impl Visible {
             projects: projects.0.clone(),
             labels,
             maker: Some(Maker {
-                token: self.principal.token(),
+                token: self.own_token()?,
                 rights: self.rights(),
             }),
         };

@@ -33,6 +33,7 @@ mod faults;
 mod forms;
 mod idempotency;
 mod job_ids;
+mod job_tokens;
 mod jobs;
 mod lists;
 mod live_pages;

@@ -12,7 +12,7 @@ use crate::table::{Table, time};
 
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Only changes made with this token: its name or id
+    /// Only changes made with this token, or by this job or runner: its name or id
     #[arg(long, env = "SERVICE_ACTOR", value_name = "TOKEN")]
     actor: Option<String>,
     /// Only changes of this kind, as in token_created; the error for an unknown kind lists all kinds
@@ -50,10 +50,7 @@ fn table(page: &Page<AuditRecord>) -> String {
     for record in &page.items {
         table.row([
             time(&record.at),
-            record
-                .token
-                .as_ref()
-                .map_or_else(|| "-".to_owned(), |token| token.name.clone()),
+            record.by().unwrap_or_else(|| "-".to_owned()),
             record
                 .address
                 .map_or_else(|| "several".to_owned(), |address| address.to_string()),

@@ -286,7 +286,7 @@ fn a_step_without_a_valid_token_is_not_sent_to_the_administrators() {
         .env("SERVICE_URL", &server.url)
         .env("SERVICE_JOB_ID", id(1).to_string());
     let output = finished(command.output().unwrap());
-    let hint = "hint: a step has the SERVICE_TOKEN of its runner's environment";
+    let hint = "hint: a step has the token of its job in SERVICE_TOKEN";
     assert!(output.stderr.contains(hint), "{}", output.stderr);
     assert!(!output.stderr.contains("admin"), "{}", output.stderr);
 }

@@ -162,17 +162,10 @@ impl Stage {
         self.terminal.command(
             "everscan-runner configure --name demo --registration-token-file registration-token",
         )?;
-        let create = ["token", "create", "--name", "steps", "--scope", "job:read"];
-        let for_steps = self.programs.run("everscan", &create)?.stdout;
         self.terminal
-            .command(&format!("export STEPS=$(everscan {})", create.join(" ")))?;
-        self.terminal.command(
-            "SERVICE_TOKEN=$STEPS WATCHED_REPOSITORY=$PWD/project.git everscan-runner run --name demo &",
-        )?;
-        let variables = [
-            ("SERVICE_TOKEN", for_steps.as_str()),
-            ("WATCHED_REPOSITORY", &self.server()),
-        ];
+            .command("WATCHED_REPOSITORY=$PWD/project.git everscan-runner run --name demo &")?;
+        let server = self.server();
+        let variables = [("WATCHED_REPOSITORY", server.as_str())];
         let run = ["run", "--name", "demo"];
         self.runner = Some(self.programs.start("everscan-runner", &run, &variables)?);
         Ok(())

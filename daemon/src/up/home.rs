@@ -111,20 +111,14 @@ impl Home {
         std::fs::write(self.address_file(), format!("{address}\n"))
     }
 
+    /// The token for steps that an earlier release has kept here.
     pub(super) fn step_token(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.step_token_file()).ok()?;
         Some(text.trim().to_owned())
     }
 
-    /// Writes the token for steps, readable by this user only.
-    pub(super) fn keep_step_token(&self, token: &str) -> io::Result<()> {
-        let mut file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(self.step_token_file())?;
-        writeln!(file, "{token}")
+    pub(super) fn remove_step_token(&self) -> io::Result<()> {
+        std::fs::remove_file(self.step_token_file())
     }
 
     fn address_file(&self) -> PathBuf {
@@ -154,19 +148,16 @@ mod tests {
     fn kept_values_are_private_and_survive_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::open(folder.path()).unwrap();
-        assert_eq!((home.address(), home.step_token()), (None, None));
+        assert_eq!(home.address(), None);
         let address: SocketAddr = "127.0.0.1:7".parse().unwrap();
         home.keep_address(address).unwrap();
-        home.keep_step_token("evs_x").unwrap();
 
         let home = Home::open(folder.path()).unwrap();
         let _held = home.occupy().unwrap();
         assert_eq!(home.address(), Some(address));
-        assert_eq!(home.step_token().as_deref(), Some("evs_x"));
         assert!(home.bin().join("everscan").exists());
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home.own()), 0o700);
-        assert_eq!(mode(&home.step_token_file()), 0o600);
     }
 
     #[test]

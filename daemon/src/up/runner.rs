@@ -1,6 +1,5 @@
 //! The ordinary runner inside this process. It registers, polls and reports over HTTP like any runner.
 
-use std::ffi::OsString;
 use std::num::NonZero;
 use std::path::Path;
 
@@ -29,11 +28,7 @@ pub(super) struct LocalRunner {
 
 impl LocalRunner {
     /// Starts it with the last registration, if the daemon still accepts the registration.
-    pub(super) async fn start(
-        home: &Home,
-        serving: &Serving,
-        step_token: &str,
-    ) -> Result<Self, UpError> {
+    pub(super) async fn start(home: &Home, serving: &Serving) -> Result<Self, UpError> {
         let folder = folder_of(home.root(), NAME)?;
         let known = match Configuration::load(home.root(), NAME) {
             Ok(configuration) => is_known(&configuration, serving).then_some(configuration),
@@ -52,7 +47,7 @@ impl LocalRunner {
         let setup = Setup {
             configuration,
             folder,
-            environment: environment(&home.bin(), step_token),
+            environment: environment(&home.bin()),
             supervisor: OWN_PROGRAM.into(),
             options: Options::default(),
         };
@@ -119,14 +114,10 @@ async fn register(folder: &Path, serving: &Serving) -> Result<Configuration, UpE
     Ok(Configuration::new(&registered, serving.url.clone(), asked))
 }
 
-/// The environment that steps may inherit: the environment of this process, with `everscan` in the PATH and a valid token.
-fn environment(bin: &Path, step_token: &str) -> HostEnvironment {
+/// The environment that steps may inherit: the environment of this process, with `everscan` in the PATH.
+fn environment(bin: &Path) -> HostEnvironment {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
     let path = std::env::join_paths(paths).unwrap_or(path);
-    let ours: [(OsString, OsString); 2] = [
-        ("PATH".into(), path),
-        ("SERVICE_TOKEN".into(), step_token.into()),
-    ];
-    std::env::vars_os().chain(ours).collect()
+    std::env::vars_os().chain([("PATH".into(), path)]).collect()
 }

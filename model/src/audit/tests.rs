@@ -7,11 +7,11 @@ use workflow::notify::{NotifyName, Rule};
 use super::{AuditKind, actions};
 use crate::blob::{BlobCondition, LinkUse};
 use crate::decide::{
-    ApproveRemoval, Cancel, Command, CreateBlobLink, CreateRegistration, CreateToken, DeleteJob,
-    DeleteRule, DeleteSecret, DeleteVar, EndJob, LimitRunner, Loss, MoveBlob, Precondition,
-    RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken,
-    SetRule, SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere, StoreArtifact, StoreBlob,
-    Suspend,
+    ApproveRemoval, Cancel, Claim, Command, CreateBlobLink, CreateRegistration, CreateToken,
+    DeleteJob, DeleteRule, DeleteSecret, DeleteVar, EndJob, Evaluate, LimitRunner, Loss, MoveBlob,
+    Precondition, RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner, Resume,
+    RevokeBlobLink, RevokeToken, SetRule, SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere,
+    StoreArtifact, StoreBlob, Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
@@ -261,6 +261,48 @@ fn jobs_and_their_artifacts_and_ends_are_logged_with_their_scan() {
 }
 
 #[test]
+fn a_claim_that_gets_secrets_is_logged_with_their_names_once() {
+    let mut test = TestWorld::new();
+    let using = NIGHTLY.replace(
+        "{run: two}",
+        "{run: '${{ secrets.KEY }} ${{ secrets.NONE }}'}",
+    );
+    let workflow = test.push("nightly", &using);
+    let set = SetSecret {
+        project: project(),
+        name: "KEY".to_owned(),
+        value: SecretValue::new("hidden".to_owned()),
+        key: SealingKey::random(&mut SeededEntropy::new(9)),
+        actor: Actor::Daemon,
+        expects: Precondition::Anything,
+    };
+    test.run(set).unwrap();
+    let runner = test.runner("first", &[]);
+    let mut claim = |scan: &str| {
+        let job = test
+            .dispatch(workflow, scan, json!({"target": "x"}))
+            .unwrap();
+        let claim = || Claim {
+            job,
+            runner,
+            token: TokenHash::of("worker"),
+            job_token: None,
+            evaluate: Evaluate::HERE,
+        };
+        let said = of(&mut test, claim());
+        assert_eq!(of(&mut test, claim()), [] as [Value; 0], "a repeat");
+        (job, said)
+    };
+    let (job, said) = claim("probe");
+    let read = json!({
+        "kind": "secret_read", "name": "KEY", "version": 1, "project": "recon", "workflow": "recon/nightly", "scan": "probe",
+        "job": job,
+    });
+    assert_eq!(said, [read]);
+    assert_eq!(claim("strict").1, [] as [Value; 0], "no secret");
+}
+
+#[test]
 fn suspensions_are_logged_with_their_reasons() {
     let mut test = TestWorld::new();
     let workflow = test.push("nightly", NIGHTLY);
@@ -337,7 +379,7 @@ fn blobs_and_links_are_logged_with_their_paths() {
         path: "a".parse().unwrap(),
         use_for: LinkUse::Get,
         life: BLOB_LINK_LIFE,
-        token: TokenId::from_uuid(uuid::Uuid::nil()),
+        token: Some(TokenId::from_uuid(uuid::Uuid::nil())),
     };
     let (made, said) = audited(&mut test, create());
     let link = made.link;

@@ -21,8 +21,8 @@ pub struct CreateBlobLink {
     pub path: BlobPath,
     pub use_for: LinkUse,
     pub life: TimeDelta,
-    /// The token that creates the link. The link has no more rights than this token.
-    pub token: TokenId,
+    /// The token that creates the link. The link has no more rights than this token. None for a job, whose links only read.
+    pub token: Option<TokenId>,
 }
 
 #[derive(Debug, Clone)]
@@ -46,6 +46,12 @@ impl Command for CreateBlobLink {
             return Err(Refusal::invalid(
                 "expires_in",
                 format!("must be at most {}d", BLOB_LINK_LIFE.num_days()),
+            ));
+        }
+        if self.token.is_none() && self.use_for == LinkUse::Put {
+            return Err(Refusal::invalid(
+                "use_for",
+                "must be `get`: a job makes no links for uploads".to_owned(),
             ));
         }
         let now = moment.steady;

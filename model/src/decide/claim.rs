@@ -9,9 +9,10 @@ use workflow::{Context, EngineError, JobIdentity, Outputs, Sandbox, Scan};
 
 use super::triggers::{Recheck, recheck, rechecked};
 use super::{Command, Decision, Evaluate, Refusal, Urgency};
+use crate::abilities::JOB_TOKEN;
 use crate::change::Change;
 use crate::frozen;
-use crate::job::{EndState, Inputs, Job, JobState, Run, RunnerRef, Trigger};
+use crate::job::{EndState, Inputs, Job, JobState, JobToken, Run, RunnerRef, Trigger};
 use crate::life_cycle::JobEvent;
 use crate::limits::{CONTEXT_BYTES, WORKER_SESSION};
 use crate::moment::Moment;
@@ -20,7 +21,7 @@ use crate::recent::Recent;
 use crate::revision::{ActiveWorkflow, Revision};
 use crate::view::{View, histories, unreadable};
 use crate::world::World;
-use crate::{JobId, RunnerId, ScanKey, TokenHash};
+use crate::{JobId, RunnerId, ScanKey, Scopes, TokenHash};
 
 /// Claim a scheduled job for a runner, with the worker token of its offer.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct Claim {
     pub runner: RunnerId,
     /// Hash of the offer's token.
     pub token: TokenHash,
+    /// Hash of the token for the steps.
+    pub job_token: Option<TokenHash>,
     pub evaluate: Evaluate<EvaluatedClaim>,
 }
 
@@ -219,6 +222,13 @@ impl Command for Claim {
                 name: runner.name.clone(),
             },
             token: self.token,
+            job_token: self
+                .job_token
+                .filter(|_| runner.capabilities.iter().any(|it| it == JOB_TOKEN))
+                .map(|hash| JobToken {
+                    hash,
+                    permissions: scan.permissions.as_deref().map(Scopes::of_permissions),
+                }),
             started_at: moment.now,
             claimed: moment.order,
             expires_at: moment.steady + WORKER_SESSION,

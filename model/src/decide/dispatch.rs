@@ -16,6 +16,7 @@ use crate::limits::{
     UNFINISHED_JOBS_PER_TOKEN,
 };
 use crate::moment::Moment;
+use crate::principal::Share;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef};
 use crate::world::World;
 use crate::{Actor, Hops, JobId, Reason, RevisionId, ScanKey, Timestamp, WorkflowId};
@@ -169,6 +170,8 @@ impl Command for Dispatch {
         let (revision, read) = self.revision_to_run(world, &workflow)?;
         may_start(world, &workflow, &self.scan)?;
         check_room(world, &workflow, &self.scan, &self.actor)?;
+        let hops = hops(world, &self.actor)?;
+        let pause = hops.pause_after_step(moment.cycle_pause);
         let id = JobId::next(world.latest_job(), moment.now, moment.entropy);
         let source = self.source(world, &workflow, &revision);
         let mut changes = remember(world, self.idempotency, Made::Job(id), moment);
@@ -189,9 +192,9 @@ impl Command for Dispatch {
             source,
             retry_of: None,
             retried_by: None,
-            not_before: None,
+            not_before: pause.and_then(|pause| moment.steady.checked_add_signed(pause)),
             causes: Vec::new(),
-            hops: Hops::default(),
+            hops,
             state: JobState::Scheduled,
         })));
         Ok(Decision {
@@ -256,6 +259,17 @@ impl Dispatch {
     }
 }
 
+/// The position of the new job in its chain: after the job whose step starts it. The steps of a job that is over start none.
+fn hops(world: &World, actor: &Actor) -> Result<Hops, Refusal> {
+    match actor {
+        Actor::Job { id } => match world.job_with_steps(*id) {
+            Some(job) => Ok(job.hops.started_by_step()),
+            None => Err(Refusal::JobOver { job: *id }),
+        },
+        Actor::Daemon | Actor::Token { .. } | Actor::Runner { .. } => Ok(Hops::default()),
+    }
+}
+
 fn check_room(
     world: &World,
     workflow: &ActiveWorkflow,
@@ -264,17 +278,15 @@ fn check_room(
 ) -> Result<(), Refusal> {
     let waiting = world.scheduled_of(&ScanKey::new(workflow.record.id, scan));
     let of_project = world.unfinished_of_project(workflow.record.project);
-    let of_token = match actor {
-        Actor::Token { id, .. } => world.unfinished_of_token(*id),
-        Actor::Daemon | Actor::Runner { .. } => 0,
+    let share = actor.share(workflow.record.project);
+    let of_share = share.map_or(0, |share| world.unfinished_of_share(share));
+    let of_whom = match share {
+        Some(Share::Project(_)) => "started by steps of this project and unfinished",
+        Some(Share::Token(_)) | None => "dispatched with this token and unfinished",
     };
     let bounds = [
         (waiting, SCHEDULED_JOBS_PER_SCAN, "waiting for a runner"),
-        (
-            of_token,
-            UNFINISHED_JOBS_PER_TOKEN,
-            "dispatched with this token and unfinished",
-        ),
+        (of_share, UNFINISHED_JOBS_PER_TOKEN, of_whom),
         (
             of_project,
             UNFINISHED_JOBS_PER_PROJECT,

@@ -33,7 +33,7 @@ pub(super) fn finish(
         |head| ScanHead::clone(head),
     );
     let had_digests = head.has_digests();
-    let mut job = ended(job, event, log_bytes)?;
+    let mut job = ended(job, event, log_bytes, moment)?;
     let retry = retry(world, &job, large_inputs, moment).map(Arc::new);
     if let Some(retry) = &retry {
         Arc::make_mut(&mut job).retried_by = Some(retry.id);

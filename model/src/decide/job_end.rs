@@ -7,6 +7,7 @@ use crate::change::{Change, HistoryEntry};
 use crate::history::HistoryLine;
 use crate::job::{EndState, Job};
 use crate::life_cycle::JobEvent;
+use crate::limits::WORKER_LAST_WORDS;
 use crate::moment::Moment;
 use crate::scan_head::{Ended, Failing, Failure, ScanHead, Succeeded, Success, digests_of};
 use crate::{JobId, Reason, Timestamp};
@@ -35,13 +36,23 @@ pub(super) fn end_job(
     head: &mut ScanHead,
     moment: &Moment<'_>,
 ) -> Result<Finished, Refusal> {
-    settle(ended(job, event, log_bytes)?, head, moment)
+    settle(ended(job, event, log_bytes, moment)?, head, moment)
 }
 
-pub(super) fn ended(job: &Job, event: JobEvent, log_bytes: u64) -> Result<Arc<Job>, Refusal> {
+/// The record of a job that ends. If somebody else ends it, its worker has some time to clean up.
+pub(super) fn ended(
+    job: &Job,
+    event: JobEvent,
+    log_bytes: u64,
+    moment: &Moment<'_>,
+) -> Result<Arc<Job>, Refusal> {
     let mut job = job.after(event)?;
+    let is_cut_off = job.ended_by_another_at().is_some();
     if let Some(run) = Arc::make_mut(&mut job).state.run_mut() {
         run.log_bytes = log_bytes;
+        if is_cut_off {
+            run.expires_at = run.expires_at.min(moment.steady + WORKER_LAST_WORDS);
+        }
     }
     Ok(job)
 }

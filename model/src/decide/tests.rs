@@ -12,6 +12,7 @@ mod dispatch;
 mod end;
 mod ends;
 mod events;
+mod job_tokens;
 mod once;
 mod properties;
 mod removal;

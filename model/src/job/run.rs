@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use workflow::{Context, Outputs};
 
 use crate::limits::TIMEOUT_END;
+use crate::scope::{Scope, Scopes};
 use crate::{Actor, ArtifactId, Order, Reason, RunnerId, Timestamp, TokenHash};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,10 +14,13 @@ pub struct Run {
     pub runner: RunnerRef,
     /// Hash of the worker session token. Only the holder of the token may report on the job.
     pub token: TokenHash,
+    /// The token for the steps. None if the runner's program cannot give it to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_token: Option<JobToken>,
     pub started_at: Timestamp,
     /// The claim's position in the order of decisions.
     pub claimed: Order,
-    /// When the worker session token expires. The job ends at this time at the latest.
+    /// When the worker session token and the token for the steps expire. The job ends at this time at the latest.
     pub expires_at: Timestamp,
     /// When the scan's `timeout` expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,6 +56,29 @@ impl Run {
             .deadline
             .and_then(|it| it.checked_add_signed(TIMEOUT_END));
         timeout.map_or(self.expires_at, |timeout| timeout.min(self.expires_at))
+    }
+}
+
+/// The token of a job: what its steps may do in the project of the job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobToken {
+    pub hash: TokenHash,
+    /// The `permissions` of the scan, frozen at the claim. None for the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<Scopes>,
+}
+
+impl JobToken {
+    pub fn scopes(&self) -> Scopes {
+        let default = [
+            Scope::JobRead,
+            Scope::BlobRead,
+            Scope::BlobWrite,
+            Scope::Dispatch,
+        ];
+        self.permissions
+            .clone()
+            .unwrap_or_else(|| Scopes::from_iter(default))
     }
 }
 

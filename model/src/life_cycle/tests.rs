@@ -28,6 +28,7 @@ fn run() -> Box<Run> {
             id: "0198c5f2-7c1e-4000-8000-000000000000".parse().unwrap(),
             name: "first".to_owned(),
         },
+        job_token: None,
         token: TokenHash::of("t"),
         started_at: now() - TimeDelta::minutes(1),
         claimed: Order::START,

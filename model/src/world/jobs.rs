@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use super::queue::{Place, Queue};
 use crate::job::{Job, JobState, Run};
+use crate::limits::WORKER_LAST_WORDS;
 use crate::matching::Turn;
-use crate::{Actor, JobId, ProjectId, RevisionId, RunnerId, ScanKey, Timestamp, TokenId};
+use crate::principal::Share;
+use crate::{JobId, ProjectId, RevisionId, RunnerId, ScanKey, Timestamp, TokenHash};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
@@ -23,7 +25,11 @@ pub(super) struct Jobs {
     by_revision: HashMap<RevisionId, usize>,
     by_project: HashMap<ProjectId, usize>,
     /// Only for dispatched jobs.
-    by_token: HashMap<TokenId, usize>,
+    by_share: HashMap<Share, usize>,
+    /// The running jobs by the tokens for their steps.
+    by_token: HashMap<TokenHash, JobId>,
+    /// Jobs that somebody has ended. Until the token for their steps expires, the steps may clean up.
+    cleaning_up: HashMap<TokenHash, Arc<Job>>,
 }
 
 impl Jobs {
@@ -36,6 +42,7 @@ impl Jobs {
         };
         if let Some(before) = before {
             self.forget(&before);
+            self.note_clean_up(job);
         }
         match &job.state {
             JobState::Scheduled => {
@@ -48,6 +55,8 @@ impl Jobs {
                     .or_default()
                     .insert(job.id);
                 self.by_end.insert((run.ends_by(), job.id));
+                let token = run.job_token.as_ref().map(|token| (token.hash, job.id));
+                self.by_token.extend(token);
             }
             JobState::Succeeded { .. }
             | JobState::Failed { .. }
@@ -60,13 +69,39 @@ impl Jobs {
             .insert(job.id);
         *self.by_revision.entry(job.revision.id).or_default() += 1;
         *self.by_project.entry(job.project).or_default() += 1;
-        if let Actor::Token { id, .. } = job.actor {
-            *self.by_token.entry(id).or_default() += 1;
+        if let Some(share) = job.actor.share(job.project) {
+            *self.by_share.entry(share).or_default() += 1;
         }
+    }
+
+    /// Keeps a job that somebody ended while it was running.
+    fn note_clean_up(&mut self, job: &Arc<Job>) {
+        let Some((token, run)) = job.clean_up() else {
+            return;
+        };
+        // `run` expires at most this long after the present.
+        let past = run.expires_at - WORKER_LAST_WORDS;
+        self.cleaning_up
+            .retain(|_, job| job.clean_up().is_some_and(|(_, run)| run.expires_at > past));
+        self.cleaning_up.insert(token.hash, job.clone());
+    }
+
+    /// The job whose steps may have this token.
+    pub(super) fn with_token(&self, token: &TokenHash) -> Option<&Arc<Job>> {
+        let running = self.by_token.get(token).and_then(|id| self.get(*id));
+        running.or_else(|| self.cleaning_up.get(token))
+    }
+
+    /// The job with this id, if its steps may still run.
+    pub(super) fn with_steps(&self, id: JobId) -> Option<&Arc<Job>> {
+        let ended = || self.cleaning_up.values().find(|job| job.id == id);
+        self.get(id).or_else(ended)
     }
 
     /// Changes the deadlines of all running jobs. The change must not affect another index.
     pub(super) fn each_run(&mut self, change: impl Fn(JobId, &mut Run)) {
+        // These are not stored, and nothing depends on their last two minutes.
+        self.cleaning_up.clear();
         self.by_end.clear();
         for (id, job) in &mut self.by_id {
             if let JobState::Running { .. } = job.state
@@ -100,6 +135,9 @@ impl Jobs {
         if let Some(run) = job.state.run() {
             leave(&mut self.running, &run.runner.id, job.id);
             self.by_end.remove(&(run.ends_by(), job.id));
+            if let Some(token) = &run.job_token {
+                self.by_token.remove(&token.hash);
+            }
         }
         leave(&mut self.by_scan, &job.scan_key(), job.id);
         if matches!(job.state, JobState::Scheduled) {
@@ -107,8 +145,8 @@ impl Jobs {
         }
         count_down(&mut self.by_revision, &job.revision.id);
         count_down(&mut self.by_project, &job.project);
-        if let Actor::Token { id, .. } = &job.actor {
-            count_down(&mut self.by_token, id);
+        if let Some(share) = job.actor.share(job.project) {
+            count_down(&mut self.by_share, &share);
         }
     }
 
@@ -181,8 +219,8 @@ impl Jobs {
         self.by_project.get(&project).copied().unwrap_or(0)
     }
 
-    pub(super) fn of_token(&self, token: TokenId) -> usize {
-        self.by_token.get(&token).copied().unwrap_or(0)
+    pub(super) fn of_share(&self, share: Share) -> usize {
+        self.by_share.get(&share).copied().unwrap_or(0)
     }
 
     /// True if an unfinished job needs this revision.
@@ -207,6 +245,7 @@ impl Jobs {
             && self.scheduled.is_empty()
             && self.by_revision.is_empty()
             && self.by_project.is_empty()
+            && self.by_share.is_empty()
             && self.by_token.is_empty()
     }
 }

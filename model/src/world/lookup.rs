@@ -12,6 +12,7 @@ use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::limits::FORMER_NAMES;
 use crate::matching::Turn;
+use crate::principal::Share;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
@@ -168,8 +169,18 @@ impl World {
         self.jobs.of_project(project)
     }
 
-    pub fn unfinished_of_token(&self, token: TokenId) -> usize {
-        self.jobs.of_token(token)
+    pub fn unfinished_of_share(&self, share: Share) -> usize {
+        self.jobs.of_share(share)
+    }
+
+    /// The job whose steps may have this token: it is running, or somebody has just ended it.
+    pub fn job_with_token(&self, token: &TokenHash) -> Option<&Arc<Job>> {
+        self.jobs.with_token(token)
+    }
+
+    /// The job with this id, if it is unfinished or its steps may still clean up.
+    pub(crate) fn job_with_steps(&self, id: JobId) -> Option<&Arc<Job>> {
+        self.jobs.with_steps(id)
     }
 
     /// The unfinished jobs of a scan, oldest first.

@@ -43,7 +43,7 @@ async fn a_jump_of_the_clock_and_a_restart_end_no_job_and_no_session() {
             (id, token)
         };
         let during = daemon.handle.worker(id, token.hash()).await.unwrap();
-        let resolved = daemon.handle.resolve(&during).await.unwrap();
+        let resolved = daemon.handle.resolve(&during, None).await.unwrap();
         let deadline = resolved.job.state.run().unwrap().deadline.unwrap();
         let expected = daemon.handle.by_the_clock(deadline);
         assert_eq!(expected - daemon.handle.now(), TimeDelta::minutes(30));

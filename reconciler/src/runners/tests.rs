@@ -61,14 +61,14 @@ async fn one_of_two_claims_wins_and_its_repeat_gets_the_same_answer() {
     let of_second = daemon.handle.worker(job, late.hash()).await.unwrap();
 
     // Both workers were authenticated while their offers were valid; the committer decides.
-    let resolved = daemon.handle.resolve(&of_second).await.unwrap();
-    let refused = daemon.handle.resolve(&of_first).await;
+    let resolved = daemon.handle.resolve(&of_second, None).await.unwrap();
+    let refused = daemon.handle.resolve(&of_first, None).await;
     assert!(matches!(refused, Err(WorkerError::OfferLapsed { .. })));
-    let again = daemon.handle.resolve(&of_second).await.unwrap();
+    let again = daemon.handle.resolve(&of_second, None).await.unwrap();
     assert_eq!(again.job, resolved.job);
     let executing = daemon.handle.worker(job, late.hash()).await.unwrap();
     assert_eq!(
-        daemon.handle.resolve(&executing).await.unwrap().job,
+        daemon.handle.resolve(&executing, None).await.unwrap().job,
         resolved.job
     );
     assert_eq!(resolved.job.state.run().unwrap().runner.id, second.runner());
@@ -89,7 +89,7 @@ async fn a_free_slot_is_filled_while_another_job_is_claimed() {
         tokio::spawn(async move { handle.runners().poll(runner, None, 2, vec![first]).await });
     tokio::task::yield_now().await;
     let worker = daemon.handle.worker(first, token.hash()).await.unwrap();
-    daemon.handle.resolve(&worker).await.unwrap();
+    daemon.handle.resolve(&worker, None).await.unwrap();
     let second = daemon.dispatch(workflow, "plain").await.id;
     let messages = in_time("the second job", waiting).await.unwrap().unwrap();
     assert!(matches!(messages.as_slice(), [Message::Assigned(job, _)] if *job == second));

@@ -96,6 +96,7 @@ impl Lab {
             job,
             runner,
             token,
+            job_token: None,
             evaluate,
         };
         self.decide(claim).unwrap();

@@ -124,7 +124,7 @@ async fn a_replaced_job_is_counted_with_its_log() {
     advance(Duration::from_secs(60)).await;
     let (older, token) = daemon.offer(runner, &[]).await;
     let worker = daemon.handle.worker(older, token.hash()).await.unwrap();
-    daemon.handle.resolve(&worker).await.unwrap();
+    daemon.handle.resolve(&worker, None).await.unwrap();
     let line = NewLogRecord {
         at: daemon.handle.now(),
         step: None,
@@ -279,7 +279,7 @@ async fn costly_expressions_are_evaluated_outside_of_the_committer() {
     assert!(matches!(&record.cause, Cause::Success { job, .. } if *job == source));
     let (job, token) = daemon.offer(runner, &[]).await;
     let worker = daemon.handle.worker(job, token.hash()).await.unwrap();
-    let resolved = daemon.handle.resolve(&worker).await.unwrap();
+    let resolved = daemon.handle.resolve(&worker, None).await.unwrap();
     assert_eq!(
         (resolved.job.id, resolved.job.state.name()),
         (job, "running")

@@ -4,6 +4,7 @@ use workflow::{SizeError, parse_size};
 
 use super::{Failure, home, host_environment, runner_name, runtime};
 use crate::configuration::{Configuration, folder_of};
+use crate::environment::{HostEnvironment, TOKEN};
 use crate::options::Options;
 use crate::session::{Setup, serve};
 use crate::shutdown;
@@ -23,6 +24,9 @@ pub(super) struct Run {
         env = "SERVICE_SOURCE_CACHE_SIZE"
     )]
     source_cache_size: u64,
+    /// Give the runner's own SERVICE_TOKEN to every step of every job, instead of the token of its job.
+    #[arg(long)]
+    pass_token: bool,
 }
 
 fn size(text: &str) -> Result<u64, SizeError> {
@@ -30,13 +34,28 @@ fn size(text: &str) -> Result<u64, SizeError> {
 }
 
 impl Run {
+    fn environment(&self) -> HostEnvironment {
+        match std::env::var_os(TOKEN) {
+            Some(token) if self.pass_token => host_environment().with_token(token),
+            Some(_) => {
+                tracing::warn!(
+                    "the runner's own SERVICE_TOKEN is not given to steps: each job has a token of its own, for its project; \
+                     remove it, or run with --pass-token if steps need its rights"
+                );
+                host_environment()
+            }
+            None => host_environment(),
+        }
+    }
+
     pub(super) fn execute(self) -> Result<(), Failure> {
         let home = home()?;
+        let environment = self.environment();
         let name = runner_name(self.name);
         let setup = Setup {
             configuration: Configuration::load(&home, &name)?,
             folder: folder_of(&home, &name)?,
-            environment: host_environment(),
+            environment,
             supervisor: OWN_PROGRAM.into(),
             options: Options {
                 source_cache: self.source_cache_size,

@@ -17,6 +17,7 @@ fn assignment(pass_env: &[&str]) -> Assignment {
         revision_id: Uuid::from_u128(4),
         scan: "nightly".to_owned(),
         env: Vec::new(),
+        job_token: None,
         pass_env: pass_env.iter().map(|name| (*name).to_owned()).collect(),
         steps: Vec::new(),
         checkout: None,
@@ -54,7 +55,7 @@ fn only_named_variables_come_from_the_runner() {
     ]);
     let environment = Environment::of_job(
         &host,
-        &assignment(&["PROXY", "MISSING"]),
+        &assignment(&["PROXY", "MISSING", "SERVICE_TOKEN"]),
         "http://d",
         Path::new("/job"),
     );
@@ -69,7 +70,6 @@ fn only_named_variables_come_from_the_runner() {
             "SERVICE_PROJECT_ID",
             "SERVICE_REVISION_ID",
             "SERVICE_SCAN_NAME",
-            "SERVICE_TOKEN",
             "SERVICE_URL",
             "SERVICE_WORKFLOW_ID",
         ]
@@ -77,6 +77,26 @@ fn only_named_variables_come_from_the_runner() {
     let value = |name: &str| environment.0[OsStr::new(name)].to_str().unwrap().to_owned();
     assert_eq!(value("SERVICE_JOB_ID"), Uuid::from_u128(1).to_string());
     assert_eq!(value("SERVICE_URL"), "http://d");
+}
+
+#[test]
+fn the_token_is_the_one_of_the_job_unless_the_operator_or_the_workflow_gives_another() {
+    let job = Assignment {
+        job_token: Some("of the job".to_owned()),
+        ..assignment(&["SERVICE_TOKEN"])
+    };
+    let host = host(&[("SERVICE_TOKEN", "of the runner")]);
+    let token = |host: &HostEnvironment, job: &Assignment| {
+        let environment = Environment::of_job(host, job, "http://d", Path::new("/job"));
+        environment.0.get(OsStr::new(TOKEN)).cloned()
+    };
+    assert_eq!(token(&host, &job).unwrap(), "of the job");
+    assert_eq!(token(&host, &assignment(&["SERVICE_TOKEN"])), None);
+    let passing = host.with_token("of the runner".into());
+    assert_eq!(token(&passing, &job).unwrap(), "of the runner");
+    let mut environment = Environment::of_job(&passing, &job, "http://d", Path::new("/job"));
+    environment.set(TOKEN, "of the workflow".to_owned());
+    assert_eq!(environment.0[OsStr::new(TOKEN)], "of the workflow");
 }
 
 #[test]

@@ -305,3 +305,31 @@ async fn a_drain_logs_what_it_waits_for_and_how_to_force_the_end() {
         assert!(line.contains("a second signal cancels them"), "{line}");
     }
 }
+
+#[tokio::test]
+async fn steps_get_the_token_of_the_runner_only_if_the_operator_says_so() {
+    let daemon = FakeDaemon::start().await;
+    let home = TempDir::new().unwrap();
+    let url = ["configure", "--name", "one", "--url", &daemon.url];
+    let mut configure = program(home.path(), &url);
+    configure.env("SERVICE_REGISTRATION_TOKEN", "once");
+    assert!(output(configure).await.status.success());
+    for (flag, length) in [(None, "9"), (Some("--pass-token"), "13")] {
+        let mut run = program(home.path(), &["run", "--name", "one"]);
+        run.args(flag).env("SERVICE_TOKEN", "of the runner");
+        let process = run.stderr(Stdio::piped()).spawn().unwrap();
+        let mut job = job(&["printf %s \"$SERVICE_TOKEN\" | wc -c; echo \"$SERVICE_TOKEN\""]);
+        job.job_token = Some("of a job!".to_owned());
+        job.pass_env = vec!["SERVICE_TOKEN".to_owned()];
+        daemon.offer(job.clone());
+        daemon.completion(job.job_id).await;
+        let id = rustix::process::Pid::from_child(&process);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        let ended = tokio::task::spawn_blocking(move || process.wait_with_output().unwrap());
+        let said = talk(&ended.await.unwrap());
+        let texts = daemon.state().logs[&job.job_id].clone();
+        let texts: Vec<_> = texts.into_iter().map(|record| record.text).collect();
+        assert_eq!(texts, [length, "***"]);
+        assert_eq!(said.contains("--pass-token"), flag.is_none(), "{said}");
+    }
+}

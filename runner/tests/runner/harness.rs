@@ -230,6 +230,7 @@ pub(crate) fn job(scripts: &[&str]) -> Assignment {
         revision_id: Uuid::from_u128(3),
         scan: "scan".to_owned(),
         env: Vec::new(),
+        job_token: None,
         pass_env: Vec::new(),
         steps: scripts.iter().map(|script| step(script)).collect(),
         checkout: None,

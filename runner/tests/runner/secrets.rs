@@ -76,13 +76,14 @@ async fn short_lines_of_a_secret_stay_readable_and_its_values_do_not() {
 }
 
 #[tokio::test]
-async fn the_runner_token_of_steps_is_masked_like_a_secret() {
+async fn the_token_of_the_job_is_masked_like_a_secret() {
     let harness = Harness::start().await;
-    let job = job(&[
+    let mut job = job(&[
         "echo \"token: $SERVICE_TOKEN.\"; printf %s \"$SERVICE_TOKEN\" | base64; printf %s \"$SERVICE_TOKEN\" | wc -c",
     ]);
+    job.job_token = Some("evj_of_this_job".to_owned());
     harness.run(&job).await;
-    assert_eq!(harness.stdout(&job), ["token: ***.", "***", "13"]);
+    assert_eq!(harness.stdout(&job), ["token: ***.", "***", "15"]);
 }
 
 #[tokio::test]

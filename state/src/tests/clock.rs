@@ -38,7 +38,7 @@ async fn begin(opened: &Opened, fleet: Fleet, key: &str) -> JobId {
         path: blob.path,
         use_for: LinkUse::Get,
         life: LIFE,
-        token: TokenId::from_uuid(Uuid::nil()),
+        token: Some(TokenId::from_uuid(Uuid::nil())),
     };
     state.submit(link).await.unwrap();
     dispatch(opened, fleet, key).await

@@ -51,9 +51,9 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
     opened.set_values().await;
     let entry = AuditEntry {
         actor: Some(AuditActor {
-            token: TokenId::from_uuid(Uuid::from_u128(1)),
+            token: Some(TokenId::from_uuid(Uuid::from_u128(1))),
             name: "somebody".to_owned(),
-            session: None,
+            ..AuditActor::default()
         }),
         address: Some("192.0.2.1".parse().unwrap()),
         method: "POST".to_owned(),
@@ -88,6 +88,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         ..opened.dispatch(fleet, "build")
     };
     let job = state.dispatch(dispatch).await.unwrap();
+    opened.announce_job_tokens(fleet).await;
     opened.claim(fleet, job).await;
     opened.append(job, 0, vec![line("hello")]).await;
     opened.store_artifact(job, "report", "zip").await;
@@ -114,7 +115,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         path: blob.path,
         use_for: LinkUse::Get,
         life: chrono::TimeDelta::days(1),
-        token: caller,
+        token: Some(caller),
     };
     state.submit(link).await.unwrap();
     for scan in [None, Some("build".to_owned())] {

@@ -65,6 +65,7 @@ async fn many_jobs(
             job: *job,
             runner: fleet.runner,
             token: token(*job),
+            job_token: None,
             evaluate: Evaluate::CHEAP,
         });
         together(claims.map(|claim| submit(state, claim))).await;

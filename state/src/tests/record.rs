@@ -27,6 +27,7 @@ fn stamp(folder: &Folder, key: &store::Key) -> Stamp {
 #[tokio::test]
 async fn the_form_of_job_records_is_unchanged() {
     let (folder, opened, fleet) = Folder::prepared().await;
+    opened.announce_job_tokens(fleet).await;
     let job = opened.running_job(fleet, "build").await;
     folder.advance(1_500);
     opened.append(job, 0, vec![line("hello")]).await;

@@ -6,11 +6,11 @@ use wire::{AuditRecord, Page};
 use crate::links;
 use crate::list::{card, damaged, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
-use crate::words::{at, hits};
+use crate::words::{at, hits, job_link};
 
 pub struct Audit<'a> {
     pub records: &'a Page<AuditRecord>,
-    /// Show only lines of this token, by name or id; empty for all.
+    /// Show only lines of this token, job or runner, by name or id; empty for all.
     pub actor: &'a str,
     /// Show only actions of this kind; empty for all.
     pub kind: &'a str,
@@ -58,14 +58,17 @@ fn row(record: &AuditRecord) -> Markup {
     html! {
         tr {
             td { (at(record.at)) }
-            @match &record.token {
-                Some(token) => td title=(token.id) { (token.name) },
-                None => td { "nobody" },
+            @match (&record.token, record.job, record.by()) {
+                (Some(token), _, _) => td title=(token.id) { (token.name) },
+                (None, Some(job), _) => td { "job " (job_link(job)) },
+                (None, None, Some(runner)) => td { (runner) },
+                (None, None, None) => td { "nobody" },
             }
             td { @match record.address { Some(address) => (address), None => "several addresses" } }
             td { @match (record.session, &record.token) {
                 (Some(session), _) => span title=(session) { "browser" },
                 (None, Some(_)) => "token",
+                (None, None) if record.job.is_some() => "step",
                 (None, None) => "",
             } }
             td.wide {

@@ -208,6 +208,12 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
                 ("capabilities", html! { (runner.capabilities.join(", ")) }),
                 ("registered", at(runner.registered_at)),
             ]))
+            @if !runner.gives_job_tokens() {
+                p.note {
+                    "The program of this runner gives steps the " code { "SERVICE_TOKEN" } " of its own environment, if it has one, "
+                    "instead of a token of their job. Update it."
+                }
+            }
             (card("jobs", "Jobs that take its slots", &html! { (runner.jobs.len()) }, &html! {
                 @if runner.jobs.is_empty() {
                     (empty(&html! { p { "No job that you may see takes a slot." } }))

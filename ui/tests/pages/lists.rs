@@ -195,7 +195,13 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
             pages::audit(
                 visit,
                 &Audit {
-                    records: &long_page(vec![audit_record(texts), refused_sign_ins()], texts),
+                    records: &long_page(
+                        [audit_record(texts), refused_sign_ins()]
+                            .into_iter()
+                            .chain(records_of_jobs(texts))
+                            .collect(),
+                        texts,
+                    ),
                     actor: &texts.text("ci"),
                     kind: "token_created",
                     kinds: &["job_dispatched", "token_created"],

@@ -203,6 +203,8 @@ pub(crate) fn audit_record(texts: Texts) -> AuditRecord {
             id: id(80),
             name: texts.text("ci"),
         }),
+        job: None,
+        runner: None,
         session: Some(id(81)),
         address: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         method: "POST".to_owned(),
@@ -218,11 +220,41 @@ pub(crate) fn audit_record(texts: Texts) -> AuditRecord {
     }
 }
 
+/// A line of a step, and a line of a claim that got a secret.
+pub(crate) fn records_of_jobs(texts: Texts) -> [AuditRecord; 2] {
+    let of_nobody = refused_sign_ins();
+    let by_step = AuditRecord {
+        job: Some(id(5)),
+        path: "/v0/blobs/report".to_owned(),
+        actions: vec![AuditAction {
+            name: Some(texts.text("report")),
+            ..audit_action("blob_stored")
+        }],
+        ..of_nobody.clone()
+    };
+    let by_runner = AuditRecord {
+        runner: Some(AuditRunner {
+            id: id(83),
+            name: texts.text("builder"),
+        }),
+        actions: vec![AuditAction {
+            name: Some(texts.text("API_KEY")),
+            version: Some(3),
+            job: Some(id(5)),
+            ..audit_action("secret_read")
+        }],
+        ..of_nobody
+    };
+    [by_step, by_runner]
+}
+
 /// A line of failed sign-ins from several addresses.
 pub(crate) fn refused_sign_ins() -> AuditRecord {
     AuditRecord {
         at: ago(60),
         token: None,
+        job: None,
+        runner: None,
         session: None,
         address: None,
         method: "POST".to_owned(),

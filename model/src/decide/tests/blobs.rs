@@ -131,7 +131,7 @@ fn a_link_expires_within_a_week_and_expired_links_are_removed() {
         path: "a".parse().unwrap(),
         use_for: LinkUse::Get,
         life,
-        token: TokenId::from_uuid(uuid::Uuid::nil()),
+        token: Some(TokenId::from_uuid(uuid::Uuid::nil())),
     };
     for life in [TimeDelta::zero(), TimeDelta::days(8)] {
         let refused = test.run(create(life)).unwrap_err();

@@ -65,6 +65,7 @@ fn a_repeated_claim_gets_the_same_answer_and_another_worker_is_refused() {
         job,
         runner,
         token,
+        job_token: None,
         evaluate: Evaluate::CHEAP,
     };
     let (changes, repeat) = test.changes(claim.clone()).unwrap();
@@ -120,6 +121,7 @@ fn a_waiting_job_runs_the_revision_of_its_creation() {
         job,
         runner,
         token,
+        job_token: None,
         evaluate: Evaluate::CHEAP,
     };
     let claimed = test.run(claim).unwrap();

@@ -143,6 +143,7 @@ impl Story {
                     job,
                     runner,
                     token,
+                    job_token: None,
                     evaluate: Evaluate::CHEAP,
                 };
                 if self.step(command.clone()).is_ok() {

@@ -15,7 +15,7 @@ pub(super) struct Unseen {
     pub(super) cause: Cause,
     /// The jobs of these successes and failures, newest first, at most as many as a job's record lists.
     pub(super) causes: Vec<JobId>,
-    /// The longest chain of causes within the scan's own group.
+    /// The longest chain of causes within the scan's own group, or with a job that a step has started.
     in_group: Option<Hops>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn unseen(subject: &Subject<'_>, scan: &Scan) -> Option<Unseen> {
         let Some(end) = newest.filter(|end| end.order > considered) else {
             continue;
         };
-        if group.is_some_and(|group| group.contains(&other.name)) {
+        if end.hops.by_step || group.is_some_and(|group| group.contains(&other.name)) {
             in_group = in_group.max(Some(end.hops));
         }
         found.push((end, other));

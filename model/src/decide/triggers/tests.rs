@@ -242,6 +242,7 @@ fn a_job_whose_expression_is_false_at_the_claim_is_skipped() {
         job: waiting,
         runner: scene.runner,
         token,
+        job_token: None,
         evaluate: Evaluate::CHEAP,
     };
     let outcome = scene.test.run(claim).unwrap();

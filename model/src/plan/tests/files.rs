@@ -222,6 +222,7 @@ fn a_scheduled_job_gets_the_commit_at_its_claim() {
         job: job.id,
         runner,
         token: TokenHash::of("x"),
+        job_token: None,
         evaluate: Evaluate::CHEAP,
     };
     let ClaimOutcome::Claimed(claimed) = test.run(claim).unwrap() else {

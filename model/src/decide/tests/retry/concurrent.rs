@@ -43,6 +43,7 @@ fn the_expression_is_not_evaluated_again_for_a_retry() {
         job: retry,
         runner: scene.runner,
         token: TokenHash::of(&retry.to_string()),
+        job_token: None,
         evaluate: Evaluate::CHEAP,
     };
     let outcome = scene.test.run(claim).unwrap();

@@ -135,6 +135,7 @@ fn a_success_after_the_failure_and_before_the_claim_skips_the_job() {
         job: waiting,
         runner: scene.runner,
         token: crate::TokenHash::of("t"),
+        job_token: None,
         evaluate: Evaluate::CHEAP,
     };
     let outcome = scene.test.run(claim).unwrap();

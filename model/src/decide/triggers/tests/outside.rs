@@ -52,6 +52,7 @@ impl Scene {
             job,
             runner: self.runner,
             token: TokenHash::of("t"),
+            job_token: None,
             evaluate,
         }
     }

@@ -157,6 +157,7 @@ impl Daemon {
                     job,
                     runner,
                     token,
+                    job_token: None,
                     evaluate: Evaluate::CHEAP,
                 };
                 let mut outcome = self.submit(claim.clone()).await;

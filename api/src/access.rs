@@ -188,7 +188,7 @@ fn user(
     let handle = if head.arrival.method.is_safe() {
         handle.clone()
     } else {
-        handle.audited(audit_entry(&principal, &head.arrival, &head.query))
+        handle.audited(audit_entry(handle, &principal, &head.arrival, &head.query))
     };
     Ok(Visible::new(
         &handle,
@@ -245,8 +245,15 @@ fn valid(
 }
 
 /// The line of the audit log for a request that changes something.
-pub(crate) fn audit_entry(principal: &Principal, arrival: &Arrival, query: &str) -> AuditEntry {
+pub(crate) fn audit_entry(
+    handle: &Handle,
+    principal: &Principal,
+    arrival: &Arrival,
+    query: &str,
+) -> AuditEntry {
+    let name = |world: &World| Some(world.user(principal.user()?)?.name.to_string());
     let actor = AuditActor {
+        user: handle.state().read(name),
         token: principal.token(),
         name: principal.name.clone(),
         session: principal.session(),
@@ -309,7 +316,7 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         path: format!("{LINKED_BLOBS}{}", link.id),
         ..Arrival::clone(&head.arrival)
     };
-    let handle = handle.audited(audit_entry(&principal, &arrival, ""));
+    let handle = handle.audited(audit_entry(handle, &principal, &arrival, ""));
     let user = Visible::new(
         &handle,
         &service.events,

@@ -91,8 +91,7 @@ pub(crate) fn token(seen: Seen<'_>, token: &Token, now: Timestamp) -> wire::Toke
     wire::Token {
         id: token.id.uuid(),
         name: token.name.clone(),
-        // Every token belongs to the user of the first start.
-        user: "owner".to_owned(),
+        user: seen.user_name(token.owner).to_owned(),
         scopes: token
             .scopes
             .iter()

@@ -33,7 +33,7 @@ impl Attempt {
         })
     }
 
-    /// The key, if there is one. It belongs to the caller's token or job and to `command`, which names the command and its object.
+    /// The key, if there is one. It belongs to the caller and to `command`, which names the command and its object.
     pub(crate) fn key(
         &self,
         user: &Visible,

@@ -52,7 +52,7 @@ impl Turns {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use model::TokenId;
+    use model::UserId;
     use uuid::Uuid;
 
     use super::*;
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn one_share_leaves_turns_for_others_and_can_use_its_turns_again() {
         static TURNS: Turns = Turns::new(3, 2);
-        let wait = |number| TURNS.wait(Share::Token(TokenId::from_uuid(Uuid::from_u128(number))));
+        let wait = |number| TURNS.wait(Share::User(UserId::from_uuid(Uuid::from_u128(number))));
         let now = |number| wait(number).now_or_never();
         let (first, second) = (now(1), now(1));
         assert!(first.is_some() && second.is_some());

@@ -15,7 +15,7 @@ use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::{
     Actor, BrowserSession, EventId, Job, JobId, Principal, ProjectId, Projects, Rights, Runner,
-    RunnerId, Scope, Seen, Timestamp, WorkflowId, World,
+    RunnerId, Scope, Seen, Timestamp, TokenId, WorkflowId, World,
 };
 use reconciler::Handle;
 use state::{AuditFilter, AuditRecord, DayPage, DayPlace, Seq, State};
@@ -94,7 +94,7 @@ impl Visible {
     fn check(&self, world: &World) -> Result<(), Failure> {
         let first = &self.first_rights;
         match self.principal.rights(world, self.handle.time(world)) {
-            Some(rights) if rights.cover(&first.scopes, &first.projects) => Ok(()),
+            Some(rights) if rights.cover(first) => Ok(()),
             Some(_) | None if self.principal.is_link() => Err(no_such_link()),
             Some(_) => Err(Failure::new(
                 ErrorCode::Forbidden,
@@ -106,13 +106,33 @@ impl Visible {
         }
     }
 
-    /// The browsers that are signed in with the caller's token, the oldest session first.
+    /// The sessions that the caller may end, the oldest first.
     pub(crate) fn signed_in(&self) -> Vec<Arc<BrowserSession>> {
+        let only = self.only_sessions_with();
         self.handle.state().read(|world| {
-            let token = self.principal.token().into_iter();
-            let sessions = token.flat_map(|it| world.signed_in(it, self.handle.time(world)));
-            sessions.cloned().collect()
+            let user = self.principal.user().into_iter();
+            let sessions = user.flat_map(|it| world.signed_in(it, self.handle.time(world)));
+            let is_shown = |it: &&Arc<BrowserSession>| {
+                only.is_none() || it.with.map(|with| with.token) == only
+            };
+            sessions.filter(is_shown).cloned().collect()
         })
+    }
+
+    /// What `show` makes of these sessions, the newest first.
+    pub(crate) fn sessions<T>(&self, show: impl Fn(&World, &BrowserSession) -> T) -> Vec<T> {
+        let sessions = self.signed_in();
+        self.state().read(|world| {
+            let sessions = sessions.iter().rev();
+            sessions.map(|session| show(world, session)).collect()
+        })
+    }
+
+    /// The token whose sessions are all that the caller may see and end. None for a person, and for a token that manages
+    /// tokens: they end all sessions of their user.
+    pub(super) fn only_sessions_with(&self) -> Option<TokenId> {
+        let manages = self.rights().scopes.allow(Scope::TokenWrite);
+        self.principal.token().filter(|_| !manages)
     }
 
     pub(crate) fn actor(&self) -> Actor {
@@ -126,9 +146,9 @@ impl Visible {
     /// Waits until the caller has lost rights. A stream ends then.
     pub(crate) async fn rights_lost(&self) -> Failure {
         // The credential of a job ends with the job. Other links of a project end by themselves.
-        let mut changed = match (self.principal.job(), self.principal.token()) {
+        let mut changed = match (self.principal.job(), self.principal.user()) {
             (Some(job), _) => self.state().job_changed(job),
-            (None, Some(token)) => self.state().token_changed(token),
+            (None, Some(user)) => self.state().user_changed(user),
             (None, None) => self.state().changed(),
         };
         loop {

@@ -8,7 +8,7 @@ use chrono::{NaiveDate, SecondsFormat};
 use cli::Table;
 use model::limits::CYCLE_PAUSE;
 use model::restored::{Credential, Ending, endings, sorted};
-use model::{Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind, World};
+use model::{BrowserSession, Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind, World};
 use serde::Serialize;
 use state::{LaterAudit, Options, State};
 
@@ -191,8 +191,9 @@ fn shown(at: Timestamp) -> String {
 
 impl CameBack {
     fn of(world: &World, token: &Token, now: Timestamp) -> Self {
-        let sessions = world.signed_in(token.id, now).into_iter();
-        let sessions = sessions.map(|session| Session {
+        let sessions = world.signed_in(token.owner, now).into_iter();
+        let is_its = |it: &&Arc<BrowserSession>| it.with.is_some_and(|it| it.token == token.id);
+        let sessions = sessions.filter(is_its).map(|session| Session {
             id: session.id.uuid().to_string(),
             device: session.device.clone(),
             seen_at: session.seen_at,
@@ -213,6 +214,7 @@ impl Ended {
         let (credential, id) = match ending.credential {
             Credential::Token(token) => ("token", token.uuid()),
             Credential::Session(_, session) => ("session", session.uuid()),
+            Credential::OfUser(user, part) => (part.name(), user.uuid()),
             Credential::Link(link) => ("link", link.uuid()),
         };
         Self {

@@ -18,7 +18,7 @@ use chrono::Local;
 use model::decide::RevokeToken;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
-use model::{Principal, Rights, SealingKey, TokenHash};
+use model::{Principal, SealingKey, TokenHash, TokenManager};
 use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SIGN_IN_LINK, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -263,7 +263,7 @@ async fn revoke_step_token(home: &Home, serving: &Serving) -> Result<(), UpError
     let state = serving.handle.state();
     let hash = TokenHash::of(&secret);
     if let Some(token) = state.read(|world| Some(world.token_of(&hash)?.id)) {
-        let by = Rights::admin();
+        let by = TokenManager::owner();
         state.submit(RevokeToken { token, by }).await?;
     }
     home.remove_step_token()

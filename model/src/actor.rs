@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::principal::Share;
-use crate::{JobId, ProjectId, RunnerId, TokenId};
+use crate::{JobId, ProjectId, RunnerId, TokenId, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -17,7 +17,12 @@ pub enum Actor {
         id: TokenId,
         /// The name of the token at that time.
         name: String,
+        /// The owner of the token at that time.
+        #[serde(default = "UserId::owner")]
+        user: UserId,
     },
+    /// A person who has signed in.
+    User { id: UserId, name: String },
     Runner {
         id: RunnerId,
         /// The name of the runner at that time.
@@ -31,7 +36,7 @@ impl Actor {
     /// Whose share of a limit a job in `project` takes that this actor has started. None for the daemon's own jobs.
     pub const fn share(&self, project: ProjectId) -> Option<Share> {
         match self {
-            Self::Token { id, .. } => Some(Share::Token(*id)),
+            Self::Token { user: id, .. } | Self::User { id, .. } => Some(Share::User(*id)),
             Self::Job { .. } => Some(Share::Project(project)),
             Self::Daemon | Self::Runner { .. } => None,
         }
@@ -43,6 +48,7 @@ impl fmt::Display for Actor {
         match self {
             Self::Daemon => f.write_str("everscand"),
             Self::Token { name, .. } => write!(f, "token {name}"),
+            Self::User { name, .. } => write!(f, "user {name}"),
             Self::Runner { name, .. } => write!(f, "runner {name}"),
             Self::Job { id } => write!(f, "job {id}"),
         }

@@ -17,9 +17,11 @@ use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::revision::WorkflowRef;
 use crate::rules::ProjectRules;
 use crate::runner::Runner;
+use crate::session::BrowserSession;
 use crate::source::{Removal, Source};
 use crate::suspension::Suspension;
 use crate::token::Token;
+use crate::user::{User, UserState};
 use crate::world::World;
 use crate::{JobId, ProjectId, Reason, Scopes, SourceName, Timestamp};
 
@@ -46,11 +48,27 @@ kinds! {
     TokenCreated = "token_created",
     TokenRegenerated = "token_regenerated",
     TokenRevoked = "token_revoked",
+    /// A token got another owner.
+    TokenMoved = "token_moved",
     SignedIn = "signed_in",
     SignedOut = "signed_out",
     /// An invalid credential was presented.
     SignInRefused = "sign_in_refused",
     SignInLinkCreated = "sign_in_link_created",
+    UserCreated = "user_created",
+    /// An invitation, or a link for a new password.
+    UserLinkCreated = "user_link_created",
+    UserLinkUsed = "user_link_used",
+    PasswordChanged = "password_changed",
+    /// All sessions of a user were ended.
+    SignedOutEverywhere = "signed_out_everywhere",
+    UserActivated = "user_activated",
+    UserDeactivated = "user_deactivated",
+    UserDeleted = "user_deleted",
+    AdministratorAdded = "administrator_added",
+    AdministratorRemoved = "administrator_removed",
+    MemberSet = "member_set",
+    MemberRemoved = "member_removed",
     RegistrationCreated = "registration_created",
     RunnerLimited = "runner_limited",
     RunnerRemoved = "runner_removed",
@@ -98,10 +116,10 @@ impl AuditKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditAction {
     pub kind: AuditKind,
-    /// Of a token, session, registration token, runner or link.
+    /// Of a token, session, registration token, runner, link or user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
-    /// Of a token, runner, source, var, secret, rule or artifact; the path of a blob.
+    /// Of a token, runner, source, var, secret, rule, artifact or user; the path of a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +139,8 @@ pub struct AuditAction {
     pub scopes: Option<Scopes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// The text of a suspension or resumption, the code of the reason why a job ended, or the approved commit.
+    /// The text of a suspension or resumption, the code of the reason why a job ended, the approved commit, the role of a
+    /// member, or the new owner of a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How often it happened, if one action stands for several events.
@@ -221,13 +240,15 @@ fn cut(text: &str) -> String {
 /// The actions of a person's decision, in the order of its changes. `world` is the world before the decision, and `now`
 /// is its time. Housekeeping changes (expired records, counters, histories) are no actions.
 pub fn actions(world: &World, now: Timestamp, changes: &[Change]) -> Vec<AuditAction> {
-    let is_removed = |token| {
-        let mut changes = changes.iter();
-        changes.any(|change| matches!(change, Change::TokenRemoved(id) if *id == token))
+    let is_ended = |session: &BrowserSession| {
+        changes.iter().any(|change| match change {
+            Change::TokenRemoved(id) => session.with.is_some_and(|with| with.token == *id),
+            Change::User(user) => user.id == session.user && user.epoch != session.epoch,
+            _ => false,
+        })
     };
-    // Sessions end with their token, which counts as one action.
-    let counts =
-        |change: &&Change| !matches!(change, Change::SessionRemoved(it) if is_removed(it.token));
+    // Sessions end with their token or with an act of their user, which counts as one action.
+    let counts = |change: &&Change| !matches!(change, Change::SessionRemoved(it) if is_ended(it));
     let of_change = |change| of_change(world, now, change);
     changes.iter().filter(counts).flat_map(of_change).collect()
 }
@@ -235,6 +256,7 @@ pub fn actions(world: &World, now: Timestamp, changes: &[Change]) -> Vec<AuditAc
 fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction> {
     let action = match change {
         Change::Token(token) => of_token(world, token),
+        Change::User(user) => return of_user(world, user),
         Change::Vars(vars) => return of_vars(world, vars),
         Change::Secrets(secrets) => return of_secrets(world, secrets),
         Change::Rules(rules) => return of_rules(world, rules),
@@ -395,8 +417,83 @@ fn of_token(world: &World, token: &Token) -> Option<AuditAction> {
             ..named(AuditKind::TokenCreated)
         }),
         Some(before) if before.hash != token.hash => Some(named(AuditKind::TokenRegenerated)),
+        Some(before) if before.owner != token.owner => {
+            let owner = world.user(token.owner).map(|owner| owner.name.as_str());
+            Some(named(AuditKind::TokenMoved).because(owner))
+        }
         Some(_) => None,
     }
+}
+
+/// A user's record has several things that change apart.
+fn of_user(world: &World, after: &User) -> Vec<AuditAction> {
+    let named = |kind| {
+        AuditAction::new(kind)
+            .id(after.id.uuid())
+            .name(after.name.as_str())
+    };
+    let before = world.user(after.id);
+    let mut actions = Vec::new();
+    let mut add = |has_happened: bool, action: AuditAction| {
+        if has_happened {
+            actions.push(action);
+        }
+    };
+    let state = before.map(|before| before.state);
+    let is_new = before.is_none();
+    let is_off = |state| matches!(state, UserState::Deactivated | UserState::Deleted);
+    add(is_new, named(AuditKind::UserCreated));
+    let kind = match after.state {
+        UserState::Deleted => AuditKind::UserDeleted,
+        UserState::Deactivated => AuditKind::UserDeactivated,
+        UserState::Invited | UserState::Active => AuditKind::UserActivated,
+    };
+    let has_turned =
+        state.is_some_and(|state| state != after.state && (is_off(after.state) || is_off(state)));
+    add(has_turned, named(kind));
+    if is_off(after.state) {
+        return actions;
+    }
+    let was_administrator = before.is_some_and(|before| before.is_administrator);
+    let (given, taken) = (
+        AuditKind::AdministratorAdded,
+        AuditKind::AdministratorRemoved,
+    );
+    add(after.is_administrator && !was_administrator, named(given));
+    add(!after.is_administrator && was_administrator, named(taken));
+    let none = BTreeMap::new();
+    let roles = before.map_or(&none, |before| &before.roles);
+    for (project, role) in &after.roles {
+        let set = named(AuditKind::MemberSet).because(Some(role.name()));
+        add(
+            roles.get(project) != Some(role),
+            set.in_project(world, *project),
+        );
+    }
+    for project in roles.keys().filter(|it| !after.roles.contains_key(it)) {
+        add(
+            true,
+            named(AuditKind::MemberRemoved).in_project(world, *project),
+        );
+    }
+    let link = before.and_then(|before| before.link.as_ref());
+    if let Some(new) = &after.link {
+        let created = AuditAction {
+            expires_at: Some(new.expires_at),
+            ..named(AuditKind::UserLinkCreated)
+        };
+        add(link.is_none_or(|link| link.hash != new.hash), created);
+    }
+    let password = before.and_then(|before| before.password());
+    let has_password = after.password() != password;
+    let is_invited = state == Some(UserState::Invited);
+    let by_link = has_password && link.is_some() && (is_invited || after.link.is_none());
+    add(by_link, named(AuditKind::UserLinkUsed));
+    add(has_password && !by_link, named(AuditKind::PasswordChanged));
+    let epoch = before.map_or(after.epoch, |before| before.epoch);
+    let is_out = epoch != after.epoch && !has_password;
+    add(is_out, named(AuditKind::SignedOutEverywhere));
+    actions
 }
 
 fn of_vars(world: &World, after: &ProjectVars) -> Vec<AuditAction> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::limits::{BLOB_PATH_BYTES, BLOB_PATH_SEGMENTS};
-use crate::{Actor, BlobLinkId, ProjectId, Scope, Timestamp, TokenHash, TokenId};
+use crate::{Actor, BlobLinkId, ProjectId, Scope, Timestamp, TokenHash, TokenId, UserId};
 
 /// The path of a blob: the names of its folders, outermost first, and the name of the blob. A name may have any
 /// characters except control characters, and is not `.` or `..`.
@@ -220,9 +220,12 @@ pub struct BlobLink {
     pub project: ProjectId,
     pub path: BlobPath,
     pub use_for: LinkUse,
-    /// The token that created the link, which ends with it. None if a job has created it for its project.
+    /// The token that created the link, which ends with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
+    /// The person who created the link without a token. Without both, a job has created it for its project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }

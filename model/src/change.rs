@@ -23,6 +23,7 @@ use crate::session::BrowserSession;
 use crate::source::{Source, TipRecord};
 use crate::suspension::Suspension;
 use crate::token::Token;
+use crate::user::User;
 use crate::{
     BlobLinkId, ChannelId, JobId, OutgoingId, ProjectId, RegistrationId, ScanKey, TokenId,
 };
@@ -73,6 +74,7 @@ pub enum Change {
     RunnerRemoved(Arc<Runner>),
     Token(Arc<Token>),
     TokenRemoved(TokenId),
+    User(Arc<User>),
     Session(Arc<BrowserSession>),
     SessionRemoved(Arc<BrowserSession>),
     Registration(Arc<Registration>),

@@ -36,6 +36,7 @@ mod sources;
 mod suspend;
 mod tokens;
 mod triggers;
+mod users;
 mod values;
 mod vars;
 mod workflows;
@@ -68,15 +69,20 @@ pub use runners::{
     RenewSession,
 };
 pub use secrets::{DeleteSecret, Reseal, Resealed, SetSecret};
-pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn};
+pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn, SignedInBy};
 pub use sources::{
     ApproveRemoval, ConfigureSource, DropSource, RecordApplyFailure, RecordPoll, RecordTip,
 };
 pub use suspend::{Resume, Suspend};
 pub use tokens::{
-    CreateToken, EndToken, InitialToken, NewToken, NoteUse, RegenerateToken, RevokeToken,
+    CreateToken, EndToken, InitialToken, MakeOwner, MoveToken, NewToken, NoteUse, RegenerateToken,
+    RevokeToken,
 };
 pub use triggers::{Consider, Considered, ExplainedTrigger, Fire, Rewind};
+pub use users::{
+    CreateUser, DeleteUser, EndOfUser, Giver, MakeUserLink, NewUser, SetMember, SetPassword,
+    UpdateUser, Updated, UseUserLink,
+};
 pub use values::Precondition;
 pub use vars::{DeleteVar, SetVar};
 pub use workflows::{Activate, HoldCommit, Retire};

@@ -78,7 +78,9 @@ ids! {
     RunnerId;
     /// A personal access token.
     TokenId;
-    /// A signed-in browser.
+    /// A person or a service with an account.
+    UserId;
+    /// A signed-in browser or device.
     SessionId;
     BlobLinkId;
     ConditionId;
@@ -130,6 +132,15 @@ impl ArtifactId {
     }
 }
 
+impl UserId {
+    /// The user that the first start makes. Tokens and sessions of states without users belong to it.
+    pub const OWNER: Self = Self(Uuid::from_u128(0x6f77_6e65_7200_8000_8000_0000_0000_0000));
+
+    pub(crate) const fn owner() -> Self {
+        Self::OWNER
+    }
+}
+
 macro_rules! random {
     ($($name:ident)*) => {$(
         impl $name {
@@ -140,7 +151,7 @@ macro_rules! random {
     )*};
 }
 
-random! { ConditionId RunnerId TokenId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId }
+random! { ConditionId RunnerId TokenId UserId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId }
 
 impl JobId {
     /// Smaller than the id of any job.
@@ -273,6 +284,8 @@ impl ScanKey {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Holder {
     Token(TokenId),
+    /// A user with an open link.
+    User(UserId),
     /// A runner, with its sessions.
     Runner(RunnerId),
     Registration(RegistrationId),

@@ -12,7 +12,7 @@ use crate::{BlobLinkId, JobId, RegistrationId, Timestamp, TokenId};
 /// The key that a client sends, so that a repeated request has no second effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Digest of token, route and the client's key.
+    /// Digest of caller, route and the client's key.
     pub key: String,
     /// Digest of the request.
     pub request: String,
@@ -40,7 +40,7 @@ impl IdempotencyKey {
 /// A request with a key, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
-    /// Digest of token, route and the client's key.
+    /// Digest of caller, route and the client's key.
     pub key: String,
     /// Digest of the request.
     pub request: String,

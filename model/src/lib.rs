@@ -48,6 +48,7 @@ pub mod retention;
 mod retry;
 mod revision;
 mod rights;
+mod role;
 mod rules;
 mod runner;
 mod scan_head;
@@ -62,6 +63,7 @@ mod suspension;
 #[cfg(test)]
 mod testing;
 mod token;
+mod user;
 mod uses;
 mod view;
 mod waiting;
@@ -83,7 +85,7 @@ pub use hops::{Circle, Hops};
 pub use id::{
     ArtifactId, BlobLinkId, ChannelId, ConditionId, EventId, Holder, JobId, MessageId, OutgoingId,
     ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
-    SourceNameError, TokenId, WorkflowId,
+    SourceNameError, TokenId, UserId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
@@ -101,7 +103,7 @@ pub use masker::{
 pub use matching::{Turn, Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
-pub use principal::{Credential, LinkMaker, Principal, Share, UsedJobToken, UsedToken};
+pub use principal::{Credential, Principal, Share, UsedJobToken, UsedToken};
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use proposal::propose;
 pub use reason::Reason;
@@ -111,7 +113,8 @@ pub use revision::{
     ActiveWorkflow, HeldCommit, Revision, RevisionRecord, RevisionRef, Text, WorkflowRecord,
     WorkflowRef, WorkflowStatus,
 };
-pub use rights::Rights;
+pub use rights::{Rights, TokenManager};
+pub use role::{ParseRoleError, Role};
 pub use rules::ProjectRules;
 pub use runner::{Registration, Runner, Session, may_manage};
 pub use scan_head::{
@@ -130,6 +133,7 @@ pub use source::{
 };
 pub use suspension::{Resumption, SuspendedPart, Suspension};
 pub use token::{FormerSecret, ParseTokenError, PlainToken, Token, TokenHash, TokenKind};
+pub use user::{PasswordHash, User, UserKind, UserLink, UserName, UserNameError, UserState};
 pub use uses::{NamedBy, Uses};
 pub use waiting::{Slots, waiting};
 pub use world::World;

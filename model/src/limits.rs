@@ -89,7 +89,7 @@ pub const UNFINISHED_JOBS: usize = 100_000;
 pub const UNFINISHED_JOBS_PER_PROJECT: usize = UNFINISHED_JOBS / 2;
 
 /// The most unfinished jobs that one token has dispatched: a program in a loop leaves space for all others.
-pub const UNFINISHED_JOBS_PER_TOKEN: usize = UNFINISHED_JOBS / 4;
+pub const UNFINISHED_JOBS_PER_SHARE: usize = UNFINISHED_JOBS / 4;
 
 /// Jobs of one scan that wait for a runner: a tenth of all, so that dispatching one scan in a loop cannot block other
 /// scans.
@@ -98,8 +98,34 @@ pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 /// Personal access tokens. Each is a live record. The limit stops a program that creates a token for every call.
 pub const TOKENS: usize = 10_000;
 
-/// Browser sessions of one token: more than one person needs, and the record stays small.
+/// Tokens of one user: more than one needs who replaces old tokens.
+pub const TOKENS_OF_USER: usize = 100;
+
+/// Users, deleted ones included. Each is a live record.
+pub const USERS: usize = 20_000;
+
+/// Characters of a user's name.
+pub const USER_NAME_CHARS: usize = 64;
+
+/// Records of a user that one commit removes: sessions, and then tokens, links and invitations, each of which may have a
+/// condition and its event. They fit into the 100 operations of a commit. Further ones follow in commits of their own.
+pub const SESSIONS_REMOVED: usize = 20;
+pub const RECORDS_OF_USER_REMOVED: usize = 15;
+
+/// How long an invitation can be accepted: a long weekend.
+pub const INVITATION: TimeDelta = TimeDelta::hours(72);
+
+/// How long a link for a new password can be used.
+pub const PASSWORD_RESET: TimeDelta = TimeDelta::hours(24);
+
+/// How long after signing in one may make tokens and change the password in a session.
+pub const RECENT_SIGN_IN: TimeDelta = TimeDelta::minutes(10);
+
+/// Browser sessions of one user: more than one person needs.
 pub const SESSIONS: usize = 50;
+
+/// Sessions of others that a sign-in looks at, to remove those that have ended.
+pub const SESSION_SWEEP: usize = 100;
 
 /// How long a browser stays signed in without being used, and how long at most.
 pub const SESSION_IDLE: TimeDelta = TimeDelta::days(7);

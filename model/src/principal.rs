@@ -1,21 +1,24 @@
 //! The credential with which somebody acts, and its present rights.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::actor::Actor;
 use crate::blob::BlobLink;
-use crate::rights::Rights;
-use crate::scope::Scopes;
-use crate::session::SessionCookie;
+use crate::rights::{Rights, TokenManager};
+use crate::scope::{Projects, Scopes};
+use crate::session::{BrowserSession, SessionCookie};
 use crate::token::{Token, TokenHash};
 use crate::world::World;
-use crate::{BlobLinkId, JobId, ProjectId, SessionId, Timestamp, TokenId};
+use crate::{BlobLinkId, JobId, ProjectId, SessionId, Timestamp, TokenId, UserId};
 
 /// The actor of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// The name that people see.
+    /// The name that people see: of the token, or of the person who has signed in without one.
     pub name: String,
+    /// Who acts. Limits count by it.
+    pub share: Share,
     pub credential: Credential,
 }
 
@@ -23,20 +26,13 @@ pub struct Principal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credential {
     Token(UsedToken),
-    /// The cookie of a browser, which was signed in with this token.
-    Session(SessionId, UsedToken),
+    /// The session of a browser or device. A session that was made with a token may do what the token may; others are
+    /// the whole person.
+    Session(SessionId, Option<UsedToken>),
     /// A link to a blob.
-    Link(BlobLinkId, LinkMaker),
+    Link(BlobLinkId),
     /// The token of a job, which its steps have.
     Job(UsedJobToken),
-}
-
-/// Who has made a link to a blob. The link has no more rights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LinkMaker {
-    Token(UsedToken),
-    /// A job of the project. Its links for reading stay valid after its end.
-    Project(ProjectId),
 }
 
 /// The token of a job. The principal loses its rights when the job's worker loses them.
@@ -48,46 +44,66 @@ pub struct UsedJobToken {
 }
 
 /// A token and one of its secrets. The principal loses its rights when the token does not accept the secret any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedToken {
     pub token: TokenId,
+    #[serde(rename = "made_with")]
     pub secret: TokenHash,
 }
 
 /// Those who share a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Share {
-    Token(TokenId),
+    User(UserId),
     /// All jobs of a project.
     Project(ProjectId),
 }
 
 impl Principal {
     pub fn of_token(token: &Token, secret: TokenHash) -> Self {
-        Self::with(token, secret, Credential::Token)
+        Self {
+            name: token.name.clone(),
+            share: Share::User(token.owner),
+            credential: Credential::Token(UsedToken {
+                token: token.id,
+                secret,
+            }),
+        }
     }
 
     pub fn of_cookie(world: &World, cookie: &SessionCookie) -> Option<Self> {
         let session = world.session(cookie.session)?;
-        let session = Some(session).filter(|session| session.hash == cookie.secret.hash())?;
-        let token = world.token(session.token)?;
-        Some(Self::with(token, session.made_with, |used| {
-            Credential::Session(session.id, used)
-        }))
+        let is_its = session.hash == cookie.secret.hash();
+        is_its.then(|| Self::of_session(world, session)).flatten()
     }
 
-    /// The user of a link, who acts for its maker.
-    pub fn of_link(world: &World, link: &BlobLink) -> Option<Self> {
-        let Some(token) = link.token else {
-            return Some(Self {
-                name: format!("link {}", link.id),
-                credential: Credential::Link(link.id, LinkMaker::Project(link.project)),
-            });
+    pub fn of_session(world: &World, session: &BrowserSession) -> Option<Self> {
+        let name = match &session.with {
+            Some(used) => world.token(used.token)?.name.clone(),
+            None => world.user(session.user)?.name.to_string(),
         };
-        let token = world.token(token)?;
-        Some(Self::with(token, token.hash, |used| {
-            Credential::Link(link.id, LinkMaker::Token(used))
-        }))
+        Some(Self {
+            name,
+            share: Share::User(session.user),
+            credential: Credential::Session(session.id, session.with),
+        })
+    }
+
+    /// The user of a link, who acts for its maker. The links of a job stay valid after its end.
+    pub fn of_link(world: &World, link: &BlobLink) -> Option<Self> {
+        let (name, share) = match (link.token, link.user) {
+            (Some(token), _) => {
+                let token = world.token(token)?;
+                (token.name.clone(), Share::User(token.owner))
+            }
+            (None, Some(user)) => (world.user(user)?.name.to_string(), Share::User(user)),
+            (None, None) => (format!("link {}", link.id), Share::Project(link.project)),
+        };
+        Some(Self {
+            name,
+            share,
+            credential: Credential::Link(link.id),
+        })
     }
 
     /// The steps of the job with this token.
@@ -95,6 +111,7 @@ impl Principal {
         let job = world.job_with_token(&secret)?;
         Some(Self {
             name: format!("job {}", job.id),
+            share: Share::Project(job.project),
             credential: Credential::Job(UsedJobToken {
                 job: job.id,
                 project: job.project,
@@ -103,41 +120,31 @@ impl Principal {
         })
     }
 
-    fn with(
-        token: &Token,
-        secret: TokenHash,
-        credential: impl FnOnce(UsedToken) -> Credential,
-    ) -> Self {
-        Self {
-            name: token.name.clone(),
-            credential: credential(UsedToken {
-                token: token.id,
-                secret,
-            }),
+    /// The person or service who acts. None for a job, and for a link that a job has made.
+    pub const fn user(&self) -> Option<UserId> {
+        match self.share {
+            Share::User(user) => Some(user),
+            Share::Project(_) => None,
         }
     }
 
-    /// The token that the principal acts with. None for a job, and for a link that a job has made.
+    /// The token that the principal has presented, or with which its session was made.
     pub const fn used(&self) -> Option<UsedToken> {
         match self.credential {
-            Credential::Token(used)
-            | Credential::Session(_, used)
-            | Credential::Link(_, LinkMaker::Token(used)) => Some(used),
-            Credential::Link(_, LinkMaker::Project(_)) | Credential::Job(_) => None,
+            Credential::Token(used) => Some(used),
+            Credential::Session(_, used) => used,
+            Credential::Link(_) | Credential::Job(_) => None,
         }
     }
 
-    pub const fn token(&self) -> Option<TokenId> {
-        match self.used() {
-            Some(used) => Some(used.token),
-            None => None,
-        }
+    pub fn token(&self) -> Option<TokenId> {
+        self.used().map(|used| used.token)
     }
 
     pub const fn session(&self) -> Option<SessionId> {
         match self.credential {
             Credential::Session(session, _) => Some(session),
-            Credential::Token(_) | Credential::Link(..) | Credential::Job(_) => None,
+            Credential::Token(_) | Credential::Link(_) | Credential::Job(_) => None,
         }
     }
 
@@ -145,96 +152,120 @@ impl Principal {
     pub const fn job(&self) -> Option<JobId> {
         match self.credential {
             Credential::Job(used) => Some(used.job),
-            Credential::Token(_) | Credential::Session(..) | Credential::Link(..) => None,
+            Credential::Token(_) | Credential::Session(..) | Credential::Link(_) => None,
         }
     }
 
     pub const fn is_link(&self) -> bool {
         match self.credential {
-            Credential::Link(..) => true,
+            Credential::Link(_) => true,
             Credential::Token(_) | Credential::Session(..) | Credential::Job(_) => false,
         }
     }
 
-    /// The rights of the principal at `now`. None if the credential is not valid any more.
-    pub fn rights(&self, world: &World, now: Timestamp) -> Option<Rights> {
-        let of_token = |UsedToken { token, secret }: UsedToken| {
-            let token = world.token(token)?;
-            token.accepts(&secret, now).then(|| Rights::from(&**token))
-        };
-        match self.credential {
-            Credential::Token(used) => of_token(used),
-            Credential::Session(session, used) => {
-                let is_valid = world.session(session)?.is_valid(now);
-                of_token(used).filter(|_| is_valid)
-            }
-            Credential::Link(link, maker) => {
-                let link = world.blob_link(link).filter(|link| !link.is_over(now))?;
-                match maker {
-                    LinkMaker::Token(used) => of_token(used),
-                    LinkMaker::Project(project) => Some(Rights::of_project(
-                        Scopes::from_iter([link.use_for.scope()]),
-                        project,
-                    )),
-                }
-            }
-            Credential::Job(UsedJobToken {
-                project, secret, ..
-            }) => {
-                let run = world.job_with_token(&secret)?.state.run()?;
-                let token = run.job_token.as_ref().filter(|_| now < run.expires_at)?;
-                Some(Rights::of_project(token.scopes(), project))
-            }
-        }
+    /// True for a session of the whole person.
+    pub const fn is_person(&self) -> bool {
+        matches!(self.credential, Credential::Session(_, None))
     }
 
-    /// When the secret expires. None if it does not expire.
+    /// The rights of the principal at `now`. None if the credential is not valid any more.
+    pub fn rights(&self, world: &World, now: Timestamp) -> Option<Rights> {
+        match self.credential {
+            Credential::Token(_) => {}
+            Credential::Session(id, _) => {
+                let session = world.session(id)?;
+                if Some(session.user) != self.user() || !world.is_signed_in(session, now) {
+                    return None;
+                }
+            }
+            Credential::Link(link) => {
+                let link = world.blob_link(link).filter(|link| !link.is_over(now))?;
+                return match self.share {
+                    Share::User(_) => world.rights_of_maker(link.token, link.user, now),
+                    Share::Project(project) => {
+                        let scopes = Scopes::from_iter([link.use_for.scope()]);
+                        Some(Rights::of_project(scopes, project))
+                    }
+                };
+            }
+            Credential::Job(used) => {
+                let run = world.job_with_token(&used.secret)?.state.run()?;
+                let token = run.job_token.as_ref().filter(|_| now < run.expires_at)?;
+                return Some(Rights::of_project(token.scopes(), used.project));
+            }
+        }
+        if let Some(used) = self.used() {
+            let token = world.token(used.token)?;
+            if Some(token.owner) != self.user() || !token.accepts(&used.secret, now) {
+                return None;
+            }
+        }
+        world.rights_of_maker(self.token(), self.user(), now)
+    }
+
+    /// Which tokens the principal manages, if `rights` are its present rights. None for a job.
+    pub fn token_manager(&self, world: &World, rights: &Rights) -> Option<TokenManager> {
+        let (scopes, projects) = match self.used() {
+            Some(used) => {
+                let token = world.token(used.token)?;
+                (token.scopes.clone(), token.projects.clone())
+            }
+            None => (Scopes::admin(), Projects::All),
+        };
+        Some(TokenManager {
+            user: self.user()?,
+            is_administrator: rights.is_administrator(),
+            scopes,
+            projects,
+        })
+    }
+
+    /// When the credential expires. None if it does not expire.
     pub fn ends_at(&self, world: &World) -> Option<Timestamp> {
         if let Credential::Job(used) = self.credential {
             let run = world.job_with_token(&used.secret)?.state.run()?;
             return Some(run.expires_at);
         }
-        let UsedToken { token, secret } = self.used()?;
-        let token = world.token(token)?;
-        let former = token.former.as_ref().filter(|it| it.hash == secret);
-        let former = former.map(|it| it.expires_at);
-        token.expires_at.into_iter().chain(former).min()
+        let session = self.session().and_then(|session| world.session(session));
+        let session = session.map(|session| session.expires_at());
+        let used = self.used();
+        let token = used.and_then(|used| Some((world.token(used.token)?, used.secret)));
+        let former = token.and_then(|(token, secret)| {
+            let former = token.former.as_ref()?;
+            (former.hash == secret).then_some(former.expires_at)
+        });
+        let token = token.and_then(|(token, _)| token.expires_at);
+        [session, former, token].into_iter().flatten().min()
     }
 
     /// The actor for changes of the principal.
     pub fn actor(&self) -> Actor {
-        match (self.credential, self.token()) {
-            (Credential::Job(used), _) => Actor::Job { id: used.job },
-            (_, Some(id)) => Actor::Token {
+        let name = || self.name.clone();
+        match (self.credential, self.user(), self.token()) {
+            (Credential::Job(used), _, _) => Actor::Job { id: used.job },
+            (_, Some(user), Some(id)) => Actor::Token {
                 id,
-                name: self.name.clone(),
+                name: name(),
+                user,
             },
+            (_, Some(id), None) => Actor::User { id, name: name() },
             // A link that a job has made only reads.
-            (_, None) => Actor::Daemon,
+            (_, None, _) => Actor::Daemon,
         }
     }
 
     /// Whose share of a limit the principal uses.
     pub const fn share(&self) -> Share {
-        match self.credential {
-            Credential::Token(used)
-            | Credential::Session(_, used)
-            | Credential::Link(_, LinkMaker::Token(used)) => Share::Token(used.token),
-            Credential::Link(_, LinkMaker::Project(project)) => Share::Project(project),
-            Credential::Job(used) => Share::Project(used.project),
-        }
+        self.share
     }
 
     /// The id under which the requests of the principal are remembered.
-    pub const fn caller(&self) -> Uuid {
-        match self.credential {
-            Credential::Job(used) => used.job.uuid(),
-            Credential::Token(_) | Credential::Session(..) | Credential::Link(..) => {
-                match self.share() {
-                    Share::Token(token) => token.uuid(),
-                    Share::Project(project) => project.uuid(),
-                }
-            }
-        }
+    pub fn caller(&self) -> Uuid {
+        let job = self.job().map(JobId::uuid);
+        let token = self.token().map(TokenId::uuid);
+        job.or(token).unwrap_or(match self.share {
+            Share::User(user) => user.uuid(),
+            Share::Project(project) => project.uuid(),
+        })
     }
 }

@@ -6,16 +6,42 @@ use std::sync::Arc;
 
 use crate::audit::{AuditAction, AuditKind};
 use crate::decide::InitialToken;
+use crate::user::UserState;
 use crate::world::World;
-use crate::{BlobLinkId, Scope, SessionId, Timestamp, Token, TokenId};
+use crate::{BlobLinkId, ProjectId, Scope, SessionId, Timestamp, Token, TokenId, UserId};
 
 /// A credential of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Credential {
     Token(TokenId),
-    /// A browser session of a token.
-    Session(TokenId, SessionId),
+    /// A session of a user.
+    Session(UserId, SessionId),
     Link(BlobLinkId),
+    OfUser(UserId, UserPart),
+}
+
+/// What a user can lose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum UserPart {
+    /// The account, which is deactivated.
+    Account,
+    /// The open invitation or reset.
+    Link,
+    Sessions,
+    Role(ProjectId),
+    Administrator,
+}
+
+impl UserPart {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Account => "user",
+            Self::Link => "user link",
+            Self::Sessions => "sessions",
+            Self::Role(_) => "role",
+            Self::Administrator => "administrator",
+        }
+    }
 }
 
 /// A line of the later audit log that is not in the log of the backup.
@@ -29,7 +55,7 @@ pub struct Later {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     pub credential: Credential,
-    /// The name of the token, the browser of a session, or the path of a link.
+    /// The name of the token or user, the browser of a session, or the path of a link.
     pub name: String,
     /// The action that ended it, with its time. None if the operator revokes all credentials.
     pub because: Option<(AuditKind, Timestamp)>,
@@ -62,13 +88,31 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
             }
         }
         for session in world.sessions() {
-            let credential = Credential::Session(session.token, session.id);
+            let credential = Credential::Session(session.user, session.id);
             add(credential, &session.device, None);
         }
+        for user in world.users().filter(|user| user.link.is_some()) {
+            let credential = Credential::OfUser(user.id, UserPart::Link);
+            add(credential, user.name.as_str(), None);
+        }
     }
-    found.retain(|ending| match ending.credential {
-        Credential::Session(token, _) => !seen.contains(&Credential::Token(token)),
-        Credential::Token(_) | Credential::Link(_) => true,
+    // What ends with a token or an account is not listed.
+    found.retain(|ending| {
+        let (user, token) = match ending.credential {
+            Credential::Session(user, session) => {
+                let session = world.session(session);
+                (
+                    Some(user),
+                    session.and_then(|it| it.with).map(|it| it.token),
+                )
+            }
+            Credential::Token(token) => (world.token(token).map(|it| it.owner), None),
+            Credential::OfUser(_, UserPart::Account) | Credential::Link(_) => (None, None),
+            Credential::OfUser(user, _) => (Some(user), None),
+        };
+        let account = user.map(|user| Credential::OfUser(user, UserPart::Account));
+        let mut wholes = account.into_iter().chain(token.map(Credential::Token));
+        !wholes.any(|whole| seen.contains(&whole))
     });
     found
 }
@@ -99,8 +143,37 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         }
         Kind::SignedOut => {
             let session = world.session(SessionId::from_uuid(id))?;
-            let credential = Credential::Session(session.token, session.id);
+            let credential = Credential::Session(session.user, session.id);
             Some((credential, session.device.clone()))
+        }
+        Kind::UserDeactivated
+        | Kind::UserDeleted
+        | Kind::UserLinkUsed
+        | Kind::PasswordChanged
+        | Kind::SignedOutEverywhere
+        | Kind::MemberRemoved
+        | Kind::AdministratorRemoved => {
+            let user = world.user(UserId::from_uuid(id))?;
+            let part = match action.kind {
+                Kind::UserLinkUsed if user.link.is_some() => UserPart::Link,
+                Kind::UserLinkUsed | Kind::PasswordChanged | Kind::SignedOutEverywhere => {
+                    UserPart::Sessions
+                }
+                Kind::MemberRemoved => UserPart::Role(ProjectId::of_source(
+                    &action.project.as_deref()?.parse().ok()?,
+                )),
+                Kind::AdministratorRemoved => UserPart::Administrator,
+                _ => UserPart::Account,
+            };
+            let has_it = match part {
+                UserPart::Account => user.is_active() || user.state == UserState::Invited,
+                UserPart::Link => user.link.is_some(),
+                UserPart::Sessions => world.sessions_of(user.id).next().is_some(),
+                UserPart::Role(project) => user.roles.contains_key(&project),
+                UserPart::Administrator => user.is_administrator,
+            };
+            let credential = Credential::OfUser(user.id, part);
+            has_it.then(|| (credential, user.name.to_string()))
         }
         Kind::BlobLinkRevoked => {
             let link = world.blob_link(BlobLinkId::from_uuid(id))?;
@@ -110,6 +183,12 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         Kind::RunnerLimited
         | Kind::RunnerRemoved
         | Kind::TokenCreated
+        | Kind::TokenMoved
+        | Kind::UserCreated
+        | Kind::UserLinkCreated
+        | Kind::UserActivated
+        | Kind::AdministratorAdded
+        | Kind::MemberSet
         | Kind::SignedIn
         | Kind::SignInRefused
         | Kind::SignInLinkCreated
@@ -151,10 +230,12 @@ mod tests {
     use crate::blob::{BlobPath, LinkUse};
     use crate::decide::{
         CreateBlobLink, CreateToken, EndToken, NewToken, RegenerateToken, RevokeBlobLink,
-        RevokeToken, SignIn, SignOut,
+        RevokeToken, SignIn, SignOut, SignedInBy,
     };
     use crate::testing::{TestWorld, source};
-    use crate::{Change, ProjectId, Projects, Rights, Scopes, TokenHash, actions};
+    use crate::{
+        Change, ProjectId, Projects, Rights, Scopes, TokenHash, TokenManager, UsedToken, actions,
+    };
 
     fn token(test: &mut TestWorld, name: &str, scope: Scope) -> NewToken {
         let made = test.run(CreateToken {
@@ -162,6 +243,7 @@ mod tests {
             scopes: Scopes::from_iter([scope]),
             life: None,
             projects: Projects::All,
+            owner: UserId::OWNER,
             granted_by: Rights::admin(),
             ends_by: None,
         });
@@ -171,8 +253,11 @@ mod tests {
 
     fn session(test: &mut TestWorld, of: &NewToken) -> SessionId {
         let signed_in = test.run(SignIn {
-            token: of.token.id,
-            secret: of.secret.hash(),
+            by: SignedInBy::Token(UsedToken {
+                token: of.token.id,
+                secret: of.secret.hash(),
+            }),
+            is_device: false,
             device: "Firefox".to_owned(),
             address: "192.0.2.1".parse().unwrap(),
         });
@@ -203,7 +288,7 @@ mod tests {
             hash: TokenHash::of("x"),
         })
         .unwrap();
-        let by = Rights::admin();
+        let by = TokenManager::owner();
         let revoked = token(&mut test, "revoked", Scope::JobRead);
         let renewed = token(&mut test, "renewed", Scope::JobRead);
         let kept = token(&mut test, "kept", Scope::BlobRead);
@@ -216,13 +301,14 @@ mod tests {
             use_for: LinkUse::Get,
             life: TimeDelta::days(1),
             token: Some(kept.token.id),
+            user: None,
         });
         let link = link.unwrap().link.id;
 
-        let (token, session) = (kept.token.id, out);
-        let mut log = later(&mut test, SignOut { token, session });
-        let (token, session) = (revoked.token.id, with_it);
-        log.extend(later(&mut test, SignOut { token, session }));
+        let (user, session) = (UserId::OWNER, out);
+        let mut log = later(&mut test, SignOut { user, session });
+        let session = with_it;
+        log.extend(later(&mut test, SignOut { user, session }));
         let renew = RegenerateToken {
             token: renewed.token.id,
             overlap: TimeDelta::zero(),

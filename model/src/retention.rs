@@ -167,7 +167,9 @@ impl Job {
         self.state.run()?;
         match end.actor {
             Actor::Runner { .. } => None,
-            Actor::Daemon | Actor::Token { .. } | Actor::Job { .. } => Some(end.at),
+            Actor::Daemon | Actor::Token { .. } | Actor::User { .. } | Actor::Job { .. } => {
+                Some(end.at)
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{RUNNER_RENEWAL, RUNNER_RENEWAL_RETRY};
 use crate::rights::Rights;
 use crate::scope::{Projects, Scope};
-use crate::{RegistrationId, RunnerId, Timestamp, TokenHash, TokenId};
+use crate::{RegistrationId, RunnerId, Timestamp, TokenHash, TokenId, UserId};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
@@ -80,6 +80,9 @@ pub struct Registration {
     /// The token that made it. The registration ends with the rights of this token. None if the daemon made it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maker: Option<TokenId>,
+    /// The person who made it without a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
     pub expires_at: Timestamp,
 }
 

@@ -34,12 +34,18 @@ scopes! {
     ProjectWrite = "project:write",
     /// See workflows, revisions and scans.
     WorkflowRead = "workflow:read",
-    /// Suspend and resume workflows and scans, and remove their finished jobs.
+    /// Suspend and resume workflows and scans, answer conditions, and remove finished jobs.
     WorkflowWrite = "workflow:write",
+    /// Suspend and resume workflows and scans.
+    WorkflowSuspend = "workflow:suspend",
+    /// Acknowledge and silence conditions.
+    ConditionWrite = "condition:write",
     /// See jobs, their logs and artifacts.
     JobRead = "job:read",
     /// Cancel jobs, and remove finished jobs.
     JobWrite = "job:write",
+    /// Cancel jobs.
+    JobCancel = "job:cancel",
     /// Start jobs.
     Dispatch = "dispatch",
     /// See and read blobs.
@@ -56,6 +62,8 @@ scopes! {
     RunnerRead = "runner:read",
     /// Register, limit and remove runners of its projects.
     RunnerWrite = "runner:write",
+    /// Invite people to projects, and change their roles there.
+    MemberWrite = "member:write",
     /// See, make and revoke tokens.
     TokenWrite = "token:write",
     /// Read the daemon's metrics.
@@ -73,8 +81,11 @@ impl Scope {
             | Self::ProjectWrite
             | Self::WorkflowRead
             | Self::WorkflowWrite
+            | Self::WorkflowSuspend
+            | Self::ConditionWrite
             | Self::JobRead
             | Self::JobWrite
+            | Self::JobCancel
             | Self::Dispatch
             | Self::BlobRead
             | Self::BlobWrite
@@ -83,7 +94,36 @@ impl Scope {
             | Self::NotifyWrite
             | Self::RunnerRead
             | Self::RunnerWrite
+            | Self::MemberWrite
             | Self::TokenWrite => false,
+        }
+    }
+
+    /// The scope that includes this one.
+    const fn whole(self) -> Option<Self> {
+        match self {
+            Self::WorkflowSuspend | Self::ConditionWrite => Some(Self::WorkflowWrite),
+            Self::JobCancel => Some(Self::JobWrite),
+            _ => None,
+        }
+    }
+
+    /// The scope with which one sees what this scope changes.
+    pub const fn reading(self) -> Self {
+        match self {
+            Self::ProjectRead | Self::ProjectWrite | Self::SecretWrite | Self::MemberWrite => {
+                Self::ProjectRead
+            }
+            Self::WorkflowRead
+            | Self::WorkflowWrite
+            | Self::WorkflowSuspend
+            | Self::ConditionWrite
+            | Self::Dispatch => Self::WorkflowRead,
+            Self::JobRead | Self::JobWrite | Self::JobCancel => Self::JobRead,
+            Self::BlobRead | Self::BlobWrite => Self::BlobRead,
+            Self::NotifyRead | Self::NotifyWrite => Self::NotifyRead,
+            Self::RunnerRead | Self::RunnerWrite => Self::RunnerRead,
+            Self::TokenWrite | Self::Metrics | Self::Admin => self,
         }
     }
 }
@@ -127,8 +167,10 @@ impl Scopes {
         Self::from_iter([Scope::Admin])
     }
 
+    /// A scope also allows what is a part of it.
     pub fn allow(&self, scope: Scope) -> bool {
-        self.0.contains(&Scope::Admin) || self.0.contains(&scope)
+        let has = |scope| self.0.contains(&scope);
+        has(Scope::Admin) || has(scope) || scope.whole().is_some_and(has)
     }
 
     /// True if these scopes allow everything that `other` allows.
@@ -241,5 +283,16 @@ mod tests {
         assert!(!job.cover(&Scopes::admin()));
         assert!(job.cover(&Scopes::from_iter([Scope::JobRead])));
         assert!(!job.allow(Scope::JobWrite));
+    }
+
+    #[test]
+    fn a_scope_allows_its_parts_and_no_part_allows_the_whole() {
+        for part in Scope::ALL {
+            let Some(whole) = part.whole() else { continue };
+            assert!(Scopes::from_iter([whole]).allow(*part));
+            assert!(!Scopes::from_iter([*part]).allow(whole));
+        }
+        let stronger = Scopes::from_iter([Scope::JobWrite]);
+        assert!(stronger.cover(&Scopes::from_iter([Scope::JobCancel])));
     }
 }

@@ -29,7 +29,8 @@ use crate::token::Token;
 use crate::waiting::Slots;
 use crate::world::World;
 use crate::{
-    BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp, WorkflowId,
+    BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp, TokenId, UserId,
+    WorkflowId,
 };
 
 /// The part of the world that these rights allow to see.
@@ -301,10 +302,18 @@ impl<'w> Seen<'w> {
         Slots::of(self.world, runner, holding)
     }
 
-    /// The tokens without other rights than the caller's.
-    pub fn tokens(self) -> impl Iterator<Item = &'w Arc<Token>> {
-        let cover = move |token: &&Arc<Token>| self.rights.cover(&token.scopes, &token.projects);
-        self.world.tokens().filter(cover)
+    /// Any token, for administrators.
+    pub fn token(self, id: TokenId) -> Option<&'w Arc<Token>> {
+        self.world
+            .token(id)
+            .filter(|_| self.rights.is_administrator())
+    }
+
+    /// The name of a user. Every record that names a user may show it.
+    pub fn user_name(self, id: UserId) -> &'w str {
+        self.world
+            .user(id)
+            .map_or("unknown", |user| user.name.as_str())
     }
 
     /// The reason why a job waits, without the jobs that the caller does not see. Finished jobs of any project are

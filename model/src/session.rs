@@ -1,28 +1,37 @@
-//! Browser sessions. A session is created with a token but has fewer rights: few routes accept its cookie.
+//! Sessions of people: signed-in browsers, and devices with the command line.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{SESSION_IDLE, SESSION_LIFE};
+use crate::limits::{RECENT_SIGN_IN, SESSION_IDLE, SESSION_LIFE};
+use crate::principal::UsedToken;
 use crate::token::{ParseTokenError, PlainToken, TokenHash};
-use crate::{SessionId, Timestamp, TokenId};
+use crate::{SessionId, Timestamp, UserId};
 
-/// A signed-in browser.
+/// A signed-in browser or device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BrowserSession {
     pub id: SessionId,
-    /// The token that created the session. The session ends with this token.
-    pub token: TokenId,
-    /// Hash of the secret in the cookie.
+    #[serde(default = "UserId::owner")]
+    pub user: UserId,
+    /// The user's epoch at that time. The session ends when the user's epoch is raised.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub epoch: u64,
+    /// The token that created the session. The session may do what the token may, and ends with it and with its secret. None
+    /// for a session of the whole person.
+    #[serde(flatten)]
+    pub with: Option<UsedToken>,
+    /// Hash of the secret in the cookie, or of the device's secret.
     pub hash: TokenHash,
-    /// Hash of the token's secret at that time. The session ends with this secret, too.
-    pub made_with: TokenHash,
     /// The browser's description of itself.
     pub device: String,
     pub address: IpAddr,
     pub created_at: Timestamp,
+    /// When the person last proved who it is. None: when the session was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_in_at: Option<Timestamp>,
     /// When it was last used, to the hour.
     pub seen_at: Timestamp,
 }
@@ -33,7 +42,12 @@ impl BrowserSession {
         (self.seen_at + SESSION_IDLE).min(self.created_at + SESSION_LIFE)
     }
 
-    /// True if the session has not expired. Its token must also still accept `made_with`.
+    /// True if the person has signed in just now, which changes of credentials need.
+    pub fn is_recent(&self, now: Timestamp) -> bool {
+        now - self.signed_in_at.unwrap_or(self.created_at) < RECENT_SIGN_IN
+    }
+
+    /// True if the session has not expired. See also [`crate::World::is_signed_in`].
     pub fn is_valid(&self, now: Timestamp) -> bool {
         now < self.expires_at()
     }

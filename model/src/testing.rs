@@ -11,7 +11,7 @@ use workflow::{Sandbox, TemplatePolicy, Workflow};
 
 use crate::decide::{
     Activate, Claim, Command, Complete, ConfigureSource, CreateRegistration, Dispatch, Evaluate,
-    LargeInputs, Refusal, RegisterRunner, check_dispatch, decide,
+    LargeInputs, MakeOwner, Refusal, RegisterRunner, check_dispatch, decide,
 };
 use crate::moment::SeededEntropy;
 use crate::{
@@ -68,6 +68,7 @@ impl TestWorld {
             decided: Vec::new(),
             logs: HashMap::new(),
         };
+        test.run(MakeOwner).unwrap();
         let source = ConfigureSource {
             name: source(),
             url: "/srv/recon.git".to_owned(),

@@ -17,7 +17,7 @@ use workflow::{hex, unhex};
 use crate::limits::TOKEN_EXPIRES_SOON;
 use crate::moment::Entropy;
 use crate::scope::{Projects, Scopes};
-use crate::{Timestamp, TokenId};
+use crate::{Timestamp, TokenId, UserId};
 
 /// A personal access token's record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct Token {
     /// The name that a person has given to the token.
     pub name: String,
     pub hash: TokenHash,
+    /// Who acts with the token. It may do nothing that its owner may not do.
+    #[serde(default = "UserId::owner")]
+    pub owner: UserId,
     pub scopes: Scopes,
     #[serde(default, skip_serializing_if = "Projects::is_all")]
     pub projects: Projects,
@@ -118,15 +121,21 @@ pub enum TokenKind {
     BlobLink,
     /// The secret in a link that signs a browser in.
     SignInLink,
+    /// The secret in a link with which a person sets a password.
+    UserLink,
+    /// The secret of a session of a device.
+    Device,
     /// The token of a job.
     Job,
 }
 
-const KINDS: [TokenKind; 5] = [
+const KINDS: [TokenKind; 7] = [
     TokenKind::Personal,
     TokenKind::Registration,
     TokenKind::BlobLink,
     TokenKind::SignInLink,
+    TokenKind::UserLink,
+    TokenKind::Device,
     TokenKind::Job,
 ];
 
@@ -137,6 +146,8 @@ impl TokenKind {
             Self::Registration => "evr_",
             Self::BlobLink => "evl_",
             Self::SignInLink => "evi_",
+            Self::UserLink => "evu_",
+            Self::Device => "evd_",
             Self::Job => "evj_",
         }
     }

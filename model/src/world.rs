@@ -14,6 +14,7 @@ pub(crate) mod names;
 mod outbox;
 mod queue;
 mod triggers;
+mod users;
 mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,6 +28,7 @@ use self::names::Names;
 use self::outbox::Outbox;
 use self::queue::Place;
 use self::triggers::Triggers;
+use self::users::Users;
 use crate::abilities::Abilities;
 use crate::change::Change;
 use crate::derive::touched;
@@ -39,13 +41,12 @@ use crate::revision::{Revision, WorkflowRecord};
 use crate::rules::ProjectRules;
 use crate::runner::{Registration, Runner};
 use crate::scan_head::ScanHead;
-use crate::session::BrowserSession;
 use crate::source::Source;
 use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
-    Timestamp, TokenId, WorkflowId,
+    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
+    TokenId, WorkflowId,
 };
 
 #[derive(Debug, Clone, Default)]
@@ -69,7 +70,7 @@ pub struct World {
     runners: BTreeMap<RunnerId, Arc<Runner>>,
     tokens: BTreeMap<TokenId, Arc<Token>>,
     token_hashes: HashMap<TokenHash, TokenId>,
-    sessions: BTreeMap<SessionId, Arc<BrowserSession>>,
+    users: Users,
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
     vars: BTreeMap<ProjectId, Arc<ProjectVars>>,
     secrets: BTreeMap<ProjectId, Arc<ProjectSecrets>>,
@@ -157,12 +158,9 @@ impl World {
                 self.tokens.insert(token.id, token.clone());
             }
             Change::TokenRemoved(id) => self.forget_token(*id),
-            Change::Session(session) => {
-                self.sessions.insert(session.id, session.clone());
-            }
-            Change::SessionRemoved(session) => {
-                self.sessions.remove(&session.id);
-            }
+            Change::User(user) => self.users.put(user),
+            Change::Session(session) => self.users.begin(session),
+            Change::SessionRemoved(session) => self.users.end(session),
             Change::Registration(registration) => {
                 self.registrations
                     .insert(registration.id, registration.clone());

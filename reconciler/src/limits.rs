@@ -148,8 +148,8 @@ pub(crate) const REFUSED_SIGN_IN_ADDRESSES: usize = 32;
 /// The lifetime of a sign-in link: long enough to carry it to another machine.
 pub const SIGN_IN_LINK: TimeDelta = TimeDelta::minutes(15);
 
-/// Unused sign-in links of one token: one for each browser of a person.
-pub(crate) const SIGN_IN_LINKS_OF_TOKEN: usize = 5;
+/// Unused sign-in links of one user: one for each browser of a person.
+pub(crate) const SIGN_IN_LINKS_OF_USER: usize = 5;
 
 /// Unused sign-in links of all tokens. They need some hundred kilobytes.
 pub(crate) const SIGN_IN_LINKS: usize = 1_000;

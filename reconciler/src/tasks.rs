@@ -70,7 +70,7 @@ impl Reconciler {
             upkeep,
         } = start;
         let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
-        if_possible(state.make_first_token(secret).await)?;
+        if_possible(state.make_owner(secret).await)?;
         if_possible(source::configure(&state, &sources).await)?;
         let git = Calls::default();
         let sources: Vec<SourceHandle> = sources

@@ -41,11 +41,14 @@ pub struct AuditEntry {
 /// a runner.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditActor {
+    /// The name of the user. Lines of earlier versions lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
-    /// The name of the token or runner at that time, or `job` and an id.
+    /// The name of the token, user or runner at that time, or `job` and an id.
     pub name: String,
-    /// The browser session, if the request belongs to one.
+    /// The session, if the request belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +65,9 @@ impl AuditActor {
             self.job.map(JobId::uuid),
             self.runner.map(RunnerId::uuid),
         ];
-        self.name == name || ids.into_iter().flatten().any(|id| id.to_string() == name)
+        self.name == name
+            || self.user.as_deref() == Some(name)
+            || ids.into_iter().flatten().any(|id| id.to_string() == name)
     }
 }
 
@@ -162,7 +167,7 @@ impl DayLedger for AuditRecord {
 /// Selects lines of the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Lines of the token, job or runner with this id or name.
+    /// Lines of the user with this name, or of the token, job or runner with this id or name.
     pub actor: Option<String>,
     /// Lines with an action of this kind.
     pub kind: Option<AuditKind>,

@@ -202,6 +202,9 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::Runner => "the runner has to register again",
         RecordPlace::Registration => "the registration token is void; make another one",
         RecordPlace::Token => "the token is void; make another one",
+        RecordPlace::User => {
+            "the user cannot act, and its tokens and sessions are void; restore the file from a backup"
+        }
         RecordPlace::Session => "the browser is signed out; sign in again",
         RecordPlace::Condition => "it opens again if it still holds",
         RecordPlace::Channel => "the channel is gone; add it again",

@@ -104,6 +104,7 @@ impl Encoding<'_> {
             Change::RunnerRemoved(runner) => self.delete(Layout::runner(runner.id)),
             Change::Token(token) => self.record(&**token),
             Change::TokenRemoved(id) => self.delete(Layout::token(*id)),
+            Change::User(user) => self.record(&**user),
             Change::Session(session) => self.record(&**session),
             Change::SessionRemoved(session) => self.delete(Layout::session(session.id)),
             Change::Registration(registration) => self.record(&**registration),

@@ -11,7 +11,7 @@ use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
     BlobLinkId, BlobPath, ChannelId, ConditionId, JobId, OutgoingId, ProjectId, RegistrationId,
-    RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId, WorkflowId,
+    RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId, UserId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};
@@ -189,6 +189,7 @@ keys! {
         "idempotency/{shard}/{digest}.json"
         { shard: encoded(&digest.chars().take(2).collect::<String>()), digest: encoded(digest) };
     Token: token(token: TokenId) "tokens/{token}.json";
+    User: user(user: UserId) "users/{user}.json";
     Session: session(session: SessionId) "sessions/{session}.json";
     /// Jumps of the clock by which stored expiry times are off.
     Clock: clock() "clock.json";
@@ -229,6 +230,10 @@ pub(crate) struct Folders;
 impl Folders {
     pub(super) fn tokens() -> Prefix {
         folder("tokens")
+    }
+
+    pub(super) fn users() -> Prefix {
+        folder("users")
     }
 
     /// A scan's retention record, as a place in the quarantine.

@@ -124,6 +124,10 @@ impl State {
             .has_set_aside(&Folders::tokens())
             .await
             .map_err(store::OpenError::from)?;
+        let has_lost_users = engine
+            .has_set_aside(&Folders::users())
+            .await
+            .map_err(store::OpenError::from)?;
         let tails = Tails::read(&reader).await?;
         let page_index: Arc<PageIndex> = Arc::default();
         let publication = Arc::new(Publication::new(
@@ -166,6 +170,7 @@ impl State {
             clock,
             found: last,
             has_lost_tokens,
+            has_lost_users,
             publication,
             reader,
             page_index,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use model::{Change, JobId, JobState, TokenId, World};
+use model::{Change, JobId, JobState, UserId, World};
 use store::Seq;
 use tokio::sync::watch;
 
@@ -40,8 +40,8 @@ pub(crate) struct Publication {
     feed: Arc<Feed>,
     /// Waiters for changes of a job.
     jobs: Watchers<JobId>,
-    /// Waiters whose rights depend on a token.
-    tokens: Watchers<TokenId>,
+    /// Waiters whose rights depend on a user, with tokens and sessions.
+    users: Watchers<UserId>,
     ended_jobs: EndedJobs,
     page_index: Arc<PageIndex>,
     /// Running jobs that were claimed since the start and have no log yet.
@@ -60,7 +60,7 @@ impl Publication {
             world: RwLock::new(world),
             feed: Arc::new(Feed::new(seq)),
             jobs: Watchers::default(),
-            tokens: Watchers::default(),
+            users: Watchers::default(),
             ended_jobs,
             page_index,
             silent: Mutex::default(),
@@ -82,6 +82,8 @@ impl Publication {
         if changes.is_empty() {
             return;
         }
+        // Whose rights may have changed, before and after the changes.
+        let mut users = Vec::new();
         {
             let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
             for change in &changes {
@@ -104,6 +106,12 @@ impl Publication {
                         }
                     }
                 }
+                let token = match change {
+                    Change::Token(token) => Some(token.id),
+                    Change::TokenRemoved(id) => Some(*id),
+                    _ => None,
+                };
+                users.extend(token.and_then(|id| Some(world.token(id)?.owner)));
                 world.apply(change);
             }
         }
@@ -118,9 +126,9 @@ impl Publication {
                     self.jobs.wake(&job.id)
                 }
                 Change::History(entry) => self.page_index.added(entry),
-                Change::Token(token) => self.tokens.wake(&token.id),
-                Change::TokenRemoved(id) => self.tokens.wake(id),
-                Change::SessionRemoved(session) => self.tokens.wake(&session.token),
+                Change::Token(token) => users.push(token.owner),
+                Change::User(user) => users.push(user.id),
+                Change::SessionRemoved(session) => users.push(session.user),
                 Change::Source(_)
                 | Change::Tip(_)
                 | Change::Workflow(_)
@@ -140,6 +148,7 @@ impl Publication {
                 | Change::Recent(..)
                 | Change::Runner(_)
                 | Change::RunnerRemoved(_)
+                | Change::TokenRemoved(_)
                 | Change::Session(_)
                 | Change::Registration(_)
                 | Change::RegistrationRemoved(_)
@@ -165,6 +174,9 @@ impl Publication {
                 | Change::Clocks(_) => {}
             }
         }
+        for user in &users {
+            self.users.wake(user);
+        }
         self.feed.publish(seq, changes);
     }
 
@@ -176,8 +188,8 @@ impl Publication {
         self.jobs.subscribe(job)
     }
 
-    pub(crate) fn token_changed(&self, token: TokenId) -> watch::Receiver<()> {
-        self.tokens.subscribe(token)
+    pub(crate) fn user_changed(&self, user: UserId) -> watch::Receiver<()> {
+        self.users.subscribe(user)
     }
 
     pub(crate) fn subscribe(&self, from: Seq) -> Result<Subscription, ChangesGone> {

@@ -10,7 +10,7 @@ use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, BrowserSession, Change, Clocks, Digests, Idempotency, Job,
     ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats, RevisionRecord, Runner,
-    ScanHead, ScanKey, Source, Suspension, TipRecord, Token, WorkflowRecord,
+    ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User, WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -218,6 +218,12 @@ records! {
         id: it.id,
         live: always,
         load: credential(Change::Token),
+    }
+    User(User): |it| {
+        place: Layout::user(it.id),
+        id: it.id,
+        live: always,
+        load: credential(Change::User),
     }
     Session(BrowserSession): |it| {
         place: Layout::session(it.id),

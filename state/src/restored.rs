@@ -5,7 +5,8 @@
 use std::net::Ipv4Addr;
 
 use model::decide::{
-    Command, EndJob, EndSessions, EndToken, Loss, NoteRestored, RevokeBlobLink, SignOut,
+    Command, EndJob, EndOfUser, EndSessions, EndToken, Loss, MakeOwner, NoteRestored,
+    RevokeBlobLink, SignOut,
 };
 use model::restored::{Credential, Ending};
 use model::{ChannelId, JobId, JobState, PlainToken, RunnerId};
@@ -36,6 +37,9 @@ impl State {
             runners = runners.len(),
             "this state was restored from a backup: jobs that ran are failed, and runners have to register again"
         );
+        if !self.has_lost_users() {
+            self.settle(MakeOwner).await?;
+        }
         for job in jobs {
             self.settle(EndJob::new(job, Loss::Restored)).await?;
         }
@@ -73,8 +77,12 @@ impl State {
                 Credential::Token(token) => {
                     audited.end_secret(token, EndToken { token }).await?;
                 }
-                Credential::Session(token, session) => {
-                    audited.submit(SignOut { token, session }).await?;
+                Credential::Session(user, session) => {
+                    audited.submit(SignOut { user, session }).await?;
+                }
+                Credential::OfUser(user, part) => {
+                    let end = EndOfUser { user, part };
+                    while audited.submit(end.clone()).await?.is_unfinished {}
                 }
                 Credential::Link(link) => audited.submit(RevokeBlobLink { link }).await?,
             }

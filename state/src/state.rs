@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use model::decide::{Command, Decision};
+use model::decide::{Command, Decision, MakeOwner};
 use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::retention::Position;
 use model::{
     AuditAction, Clock, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey, Timestamp,
-    TokenId, World,
+    UserId, World,
 };
 use store::volume::Volume;
 use store::{Batch, DiskBytes, Room, Seq};
@@ -48,6 +48,7 @@ pub(crate) struct Shared {
     /// The last commit when the state was opened.
     pub(crate) found: Seq,
     pub(crate) has_lost_tokens: bool,
+    pub(crate) has_lost_users: bool,
     pub(crate) publication: Arc<Publication>,
     pub(crate) reader: StoreReader,
     pub(crate) page_index: Arc<PageIndex>,
@@ -150,9 +151,17 @@ impl State {
         answer.await.unwrap_or(Err(SubmitError::OutcomeUnknown))
     }
 
-    /// Makes the first admin token in a state that never had a token. A state with damaged tokens already had tokens:
-    /// damaging a file must not make anybody admin.
-    pub async fn make_first_token(&self, secret: PlainToken) -> Result<(), PayloadError> {
+    /// Makes the owner, unless there is one, and the first admin token in a state that never had a token. A state with
+    /// damaged tokens already had tokens: damaging a file must not make anybody admin.
+    pub async fn make_owner(&self, secret: PlainToken) -> Result<(), PayloadError> {
+        if self.has_lost_users() {
+            tracing::error!(
+                "records of users are in quarantine/users: restore them to users/ from a backup, or empty that folder and \
+                 start again"
+            );
+            return Ok(());
+        }
+        self.submit(MakeOwner).await?;
         if self.read(|world| world.tokens().next().is_some()) {
             return Ok(());
         }
@@ -164,6 +173,11 @@ impl State {
             return Ok(());
         }
         self.store_first_token(&secret).await
+    }
+
+    /// Whether records of users are set aside, so that the owner may be among them.
+    pub(crate) fn has_lost_users(&self) -> bool {
+        self.shared.has_lost_users
     }
 
     /// Waits until every committed change is in the files that other programs read. Files are written shortly after
@@ -191,9 +205,9 @@ impl State {
         self.shared.publication.job_changed(job)
     }
 
-    /// Wakes whenever this token has changed or was removed.
-    pub fn token_changed(&self, token: TokenId) -> watch::Receiver<()> {
-        self.shared.publication.token_changed(token)
+    /// Wakes whenever this user, or a token or session of this user, has changed or ended.
+    pub fn user_changed(&self, user: UserId) -> watch::Receiver<()> {
+        self.shared.publication.user_changed(user)
     }
 
     /// Follows the commits after `from`. Call [`Self::seq`] before reading the world: the world then has all changes up

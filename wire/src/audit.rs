@@ -10,11 +10,14 @@ use uuid::Uuid;
 
 use crate::is_zero;
 
-/// An action with a token, or an attempt without a valid one.
+/// An action of a user, or an attempt without a valid credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     pub at: DateTime<Utc>,
-    /// Absent if authentication failed, and for a job and a runner.
+    /// The name of the user. Absent if authentication failed, for a job and a runner, and in lines of versions without users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Absent if authentication failed, for a job and a runner, and for a person who has signed in without a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<AuditToken>,
     /// The job whose token a step used.
@@ -23,7 +26,7 @@ pub struct AuditRecord {
     /// The runner that got secrets with a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<AuditRunner>,
-    /// The browser session, if one was used.
+    /// The session, if one was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Uuid>,
     /// The address of the client. Absent if the line stands for several addresses.
@@ -47,10 +50,10 @@ pub struct AuditRecord {
 pub struct AuditAction {
     /// A stable name such as `token_created`.
     pub kind: String,
-    /// Of a token, session, registration token, runner or link.
+    /// Of a token, session, registration token, runner, link or user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
-    /// Of a token, runner, source, var, secret or artifact; the path of a blob.
+    /// Of a token, runner, source, var, secret, artifact or user; the path of a blob.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,7 +73,8 @@ pub struct AuditAction {
     pub scopes: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
-    /// The reason of a suspension or resumption; the reason code of a job's end; the approved commit.
+    /// The reason of a suspension or resumption; the reason code of a job's end; the approved commit; the role of a
+    /// member; the new owner of a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The number of repetitions, if the action stands for several.
@@ -121,13 +125,17 @@ impl fmt::Display for AuditAction {
 }
 
 impl AuditRecord {
-    /// Who acted: the name of a token, a job or a runner. None if authentication failed.
+    /// Who acted: a user, perhaps with a token, a job or a runner. None if authentication failed.
     pub fn by(&self) -> Option<String> {
         let token = self.token.as_ref().map(|token| token.name.clone());
+        let person = match (self.user.clone(), token) {
+            (Some(user), Some(token)) => Some(format!("{user} ({token})")),
+            (user, token) => user.or(token),
+        };
         let job = self.job.map(|job| format!("job {job}"));
         let runner = self.runner.as_ref();
         let runner = runner.map(|runner| format!("runner {}", runner.name));
-        token.or(job).or(runner)
+        person.or(job).or(runner)
     }
 
     /// All actions, in one line.

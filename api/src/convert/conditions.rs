@@ -43,7 +43,7 @@ pub(crate) fn condition(seen: Seen<'_>, open: &Condition, now: Timestamp) -> Ope
             });
         }
         Subject::Token { token } => {
-            let found = seen.tokens().find(|it| it.id == *token);
+            let found = seen.token(*token);
             shown.token = found.map(|token| ConditionSubject {
                 id: token.id.uuid(),
                 name: token.name.clone(),

@@ -35,9 +35,9 @@ convert_both_ways! {
     model::StepOutcome, wire::StepOutcome { Succeeded Failed Cancelled Skipped }
     model::SuspendedPart, wire::SuspendedPart { Workflow Scan }
     model::Scope, wire::Scope {
-        ProjectRead ProjectWrite WorkflowRead WorkflowWrite JobRead JobWrite Dispatch BlobRead BlobWrite SecretWrite
-        NotifyRead NotifyWrite
-        RunnerRead RunnerWrite TokenWrite Metrics Admin
+        ProjectRead ProjectWrite WorkflowRead WorkflowWrite WorkflowSuspend ConditionWrite JobRead JobWrite JobCancel
+        Dispatch BlobRead BlobWrite SecretWrite NotifyRead NotifyWrite RunnerRead RunnerWrite MemberWrite TokenWrite
+        Metrics Admin
     }
     state::Stream, wire::Stream { Stdout Stderr Runner }
     ArtifactPhase, wire::ArtifactPhase { Packing Uploading }

@@ -86,6 +86,7 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::Recent(..)
         | Change::Token(_)
         | Change::TokenRemoved(_)
+        | Change::User(_)
         | Change::Session(_)
         | Change::SessionRemoved(_)
         | Change::Registration(_)

@@ -1,8 +1,8 @@
 //! Tests listeners without a daemon: limits, order, and how they are closed.
 
 use model::{
-    Change, Credential, Projects, Runner, RunnerId, Scope, Session, Timestamp, TokenHash, TokenId,
-    UsedToken,
+    Change, Credential, Projects, Runner, RunnerId, Scope, Session, Share, Timestamp, TokenHash,
+    TokenId, UsedToken, UserId,
 };
 use state::Published;
 
@@ -71,6 +71,7 @@ fn listen_to(hub: &Arc<Hub>, job: Option<JobId>, form: Form) -> Listener {
 fn wanted(token: TokenId) -> Wanted {
     let principal = Principal {
         name: "listener".to_owned(),
+        share: Share::User(UserId::from_uuid(token.uuid())),
         credential: Credential::Token(UsedToken {
             token,
             secret: TokenHash::of("x"),
@@ -187,10 +188,7 @@ fn one_project_leaves_room_for_other_projects() {
 fn rights_are_read_when_events_are_sent() {
     let hub = Arc::new(Hub::default());
     let mut listener = listen(&hub, None);
-    let none = Rights {
-        scopes: [Scope::JobRead].into_iter().collect(),
-        projects: Projects::All,
-    };
+    let none = Rights::limited([Scope::JobRead].into_iter().collect(), Projects::All);
     for (seq, rights) in [(1, Some(none)), (2, None)] {
         hub.listeners().publish(&published(seq), |_| rights.clone());
         assert!(listener.next().now_or_never().is_none());
@@ -205,10 +203,10 @@ fn runners_of_other_projects_make_no_events() {
     let hub = Arc::new(Hub::default());
     let mut listener = listen(&hub, None);
     let [own, other] = [1, 2].map(|number| ProjectId::from_uuid(uuid::Uuid::from_u128(number)));
-    let rights = Rights {
-        scopes: [Scope::RunnerRead].into_iter().collect(),
-        projects: Projects::Only([own].into()),
-    };
+    let rights = Rights::limited(
+        [Scope::RunnerRead].into_iter().collect(),
+        Projects::Only([own].into()),
+    );
     let mut hears = |seq, projects: Projects| {
         let runner = Arc::new(runner_of(1, projects));
         let changes = [

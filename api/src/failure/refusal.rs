@@ -203,7 +203,27 @@ impl From<Refusal> for Failure {
                 .hint("name projects in which you have it; an administrator manages all runners"),
             Refusal::NoSecretKey => SecretError::NoKey.into(),
             Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
-            Refusal::TooStrong => Self::new(ErrorCode::Forbidden, text),
+            Refusal::TooStrong | Refusal::NotYourToken => Self::new(ErrorCode::Forbidden, text),
+            Refusal::NoSuchUser => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan user list` shows the users"),
+            Refusal::UserExists { .. } => Self::new(ErrorCode::NameTaken, text),
+            Refusal::TooManyUsers { .. } => Self::new(ErrorCode::Unavailable, text),
+            Refusal::NoSuchUserLink => Self::new(ErrorCode::NotFound, text).hint(
+                "it was used, has expired, or who made it may not do so any more; ask for a new one",
+            ),
+            Refusal::MayNotGive => Self::new(ErrorCode::Forbidden, text).hint(
+                "maintainers give roles in their own projects; administrators give the others",
+            ),
+            Refusal::OwnPassword => Self::new(ErrorCode::Forbidden, text)
+                .hint("sign in and change it, or ask another administrator for a link"),
+            Refusal::SignInAgain => {
+                Self::new(ErrorCode::Forbidden, text).hint("sign in again, and repeat this")
+            }
+            Refusal::LastAdministrator => Self::new(ErrorCode::LastAdmin, text)
+                .hint("`everscan user invite NAME --administrator` makes another one"),
+            Refusal::RightsReduced => {
+                Self::new(ErrorCode::Forbidden, text).hint("send the request again")
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ fn shown(record: AuditRecord) -> wire::AuditRecord {
     let actor = entry.actor.unwrap_or_default();
     wire::AuditRecord {
         at,
+        user: actor.user.clone(),
         token: actor.token.map(|token| AuditToken {
             id: token.uuid(),
             name: actor.name.clone(),

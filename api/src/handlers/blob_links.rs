@@ -66,6 +66,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
             use_for,
             life,
             token: user.principal().token(),
+            user: user.principal().user(),
         },
         key,
     });

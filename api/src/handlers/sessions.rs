@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 use http::header::{HeaderName, SET_COOKIE, USER_AGENT};
-use model::decide::{SignIn, SignedIn};
+use model::decide::{SignIn, SignedIn, SignedInBy};
 use model::{PlainToken, Principal, SessionCookie, SessionId, TokenHash, TokenKind, World};
 use reconciler::Handle;
 use warp::reply::Response;
@@ -22,8 +22,9 @@ pub(crate) async fn create(handle: &Handle, mut request: Request) -> Result<Resp
         return Err(Failure::invalid("token", "is required"));
     };
     let made = sign_in(handle, &request, &token).await?;
-    let name = |world: &World| Some(world.token(made.session.token)?.name.clone());
-    let session = shown(&made.session, handle.state().read(name), true);
+    let session = handle
+        .state()
+        .read(|world| shown(world, &made.session, true));
     let mut response = reply::json(StatusCode::CREATED, &session);
     remember(&mut response, &request, &made.cookie);
     Ok(response)
@@ -100,12 +101,12 @@ async fn begin(
     handle.sign_ins().note_use(&token);
     let device = request.header(USER_AGENT).unwrap_or("unknown").to_owned();
     let sign_in = SignIn {
-        token: token.id,
-        secret: used.secret,
+        by: SignedInBy::Token(used),
+        is_device: false,
         device,
         address: arrival.peer.address,
     };
-    let handle = handle.audited(audit_entry(&principal, arrival, ""));
+    let handle = handle.audited(audit_entry(handle, &principal, arrival, ""));
     Ok(handle.state().submit(sign_in).await?)
 }
 
@@ -130,13 +131,8 @@ pub(crate) fn remember(response: &mut Response, request: &Request, cookie: &Sess
 
 /// The browsers that are signed in with the same token, the newest first.
 pub(crate) fn list(user: &Visible) -> Vec<wire::Session> {
-    let sessions = user.signed_in().into_iter().rev();
-    let shown = sessions.map(|session| {
-        let current = user.principal().session() == Some(session.id);
-        // All are of the caller's token.
-        shown(&session, Some(user.principal().name.clone()), current)
-    });
-    shown.collect()
+    let current = user.principal().session();
+    user.sessions(|world, session| shown(world, session, current == Some(session.id)))
 }
 
 pub(super) async fn end(user: &Visible, request: &Request) -> Result<Response, Failure> {
@@ -155,10 +151,10 @@ pub(crate) async fn end_named(user: &Visible, id: &str) -> Result<bool, Failure>
     Ok(user.principal().session() == Some(id))
 }
 
-/// Signs all browsers out. Also revokes the token if the request says so.
+/// Signs all browsers out. Also revokes the tokens if the request says so.
 pub(super) async fn end_all(user: &Visible, request: &Request) -> Result<Response, Failure> {
     if request.query.flag("tokens")? {
-        user.revoke_own_token().await?;
+        user.end_tokens().await?;
     } else {
         user.sign_out_everywhere().await?;
     }
@@ -178,11 +174,12 @@ pub(crate) fn forget(response: &mut Response, request: &Request) {
     );
 }
 
-fn shown(session: &model::BrowserSession, token: Option<String>, current: bool) -> wire::Session {
+fn shown(world: &World, session: &model::BrowserSession, current: bool) -> wire::Session {
+    let token = session.with.and_then(|with| world.token(with.token));
     wire::Session {
         id: session.id.uuid(),
         device: session.device.clone(),
-        token,
+        token: token.map(|token| token.name.clone()),
         address: session.address,
         created_at: session.created_at,
         seen_at: session.seen_at,

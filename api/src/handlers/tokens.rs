@@ -1,10 +1,12 @@
 //! `/v0/tokens`
 
+use std::sync::Arc;
+
 use chrono::TimeDelta;
 use http::StatusCode;
 use model::decide::{self, NewToken, Once};
 use model::limits::TOKEN_LIFE;
-use model::{Projects, Scopes, Seen, TokenId};
+use model::{Projects, Scopes, Token, TokenId};
 use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, Page, RegenerateToken};
 
@@ -20,9 +22,9 @@ use crate::visible::Visible;
 
 pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Token> {
     let now = user.steady();
-    user.read(|seen| {
+    user.managed_tokens(|seen, tokens| {
         window.cut(
-            seen.tokens(),
+            tokens,
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
             |token| convert::token(seen, token, now),
         )
@@ -62,11 +64,13 @@ pub(crate) async fn make(
         (None, true) => None,
         (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
     };
+    let owner = user.own_user()?;
     let create = |granted_by, latest_end| {
         let command = decide::CreateToken {
             name: asked.name,
             scopes,
             projects,
+            owner,
             life,
             granted_by,
             ends_by: latest_end,
@@ -93,7 +97,7 @@ pub(crate) async fn renew(
     asked: &RegenerateToken,
     attempt: &Attempt,
 ) -> Result<CreatedToken, Failure> {
-    let token = user.read(|seen| find(seen, named))?;
+    let token = user.managed_tokens(|_, tokens| find(tokens, named))?;
     let key = attempt.key(user, &format!("regenerate token\0{token}"))?;
     let overlap = seconds(asked.overlap_seconds)
         .ok_or_else(|| Failure::invalid("overlap_seconds", "is too large"))?;
@@ -113,19 +117,19 @@ pub(crate) async fn renew(
 }
 
 pub(crate) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
-    let token = user.read(|seen| find(seen, named))?;
+    let token = user.managed_tokens(|_, tokens| find(tokens, named))?;
     user.revoke_token(token).await
 }
 
 /// Finds a token by its id, or by a unique name.
-fn find(seen: Seen<'_>, text: &str) -> Result<TokenId, Failure> {
-    if let Ok(id) = text.parse::<TokenId>() {
-        let mut tokens = seen.tokens();
-        if tokens.any(|token| token.id == id) {
-            return Ok(id);
-        }
+fn find(tokens: &mut dyn Iterator<Item = &Arc<Token>>, text: &str) -> Result<TokenId, Failure> {
+    let tokens: Vec<&Arc<Token>> = tokens.collect();
+    if let Ok(id) = text.parse::<TokenId>()
+        && tokens.iter().any(|token| token.id == id)
+    {
+        return Ok(id);
     }
-    let mut named = seen.tokens().filter(|token| token.name == text);
+    let mut named = tokens.into_iter().filter(|token| token.name == text);
     match (named.next(), named.next()) {
         (Some(only), None) => Ok(only.id),
         (Some(_), Some(_)) => Err(Failure::new(

@@ -171,7 +171,7 @@ pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> 
 
 pub(super) async fn end_sessions(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     if typed.text("tokens") == "true" {
-        frame.user.revoke_own_token().await?;
+        frame.user.end_tokens().await?;
     } else {
         frame.user.sign_out_everywhere().await?;
     }

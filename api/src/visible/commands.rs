@@ -2,20 +2,22 @@
 //! hours.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use delivery::{Outcome, send_test};
 use model::channel::{Channel, Target};
 use model::decide::{
     Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteChannel,
     DeleteRule, DeleteSecret, DeleteVar, LimitRunner, Maker, NewRegistration, Once, Precondition,
-    Resume, RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetRule, SetVar, SignOut,
+    Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetRule, SetVar, SignOut,
     SignOutEverywhere, Silence, Suspend,
 };
 use model::retention::RetentionPolicy;
 use model::{
     ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, Principal,
-    ProjectId, ProjectSecrets, Rights, RunnerId, SealingKey, SecretValue, SessionId, SourceName,
-    StoredSecret, Timestamp, TokenId, WorkflowId, World,
+    ProjectId, ProjectSecrets, Rights, RunnerId, SealingKey, SecretValue, Seen, SessionId,
+    SourceName, StoredSecret, Timestamp, Token, TokenId, TokenManager, UsedToken, UserId,
+    WorkflowId, World,
 };
 use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
@@ -58,9 +60,12 @@ impl Visible {
     /// The daemon, for a command about tokens. A replaced secret must not replace the new secret.
     fn managing(&self) -> Result<&Handle, Failure> {
         let handle = self.acting()?;
-        let used = self.principal.used().ok_or_else(not_for_jobs)?;
-        let secret = |world: &World| Some(world.token(used.token)?.hash);
-        if handle.state().read(secret) == Some(used.secret) {
+        let Some(UsedToken { token, secret }) = self.principal.used() else {
+            self.own_user()?;
+            return Ok(handle);
+        };
+        let present = |world: &World| Some(world.token(token)?.hash);
+        if handle.state().read(present) == Some(secret) {
             return Ok(handle);
         }
         Err(Failure::new(
@@ -224,24 +229,42 @@ impl Visible {
     pub(crate) async fn end_secret<C: Command>(
         &self,
         token: TokenId,
-        end: impl FnOnce(Rights, Option<Timestamp>) -> C,
+        end: impl FnOnce(TokenManager, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
-        let end = end(self.rights(), self.token_expires_at());
+        let manager = self.token_manager().ok_or_else(not_for_jobs)?;
+        let end = end(manager, self.token_expires_at());
         Ok(self.managing()?.state().end_secret(token, end).await?)
     }
 
     fn token_expires_at(&self) -> Option<Timestamp> {
-        let token = self.principal.token();
-        self.state().read(|world| world.token(token?)?.expires_at)
+        let token = self.principal.token()?;
+        self.state().read(|world| world.token(token)?.expires_at)
     }
 
-    /// The token of a caller who manages credentials.
-    fn own_token(&self) -> Result<TokenId, Failure> {
-        self.principal.token().ok_or_else(not_for_jobs)
+    /// The user of a caller who manages credentials.
+    pub(crate) fn own_user(&self) -> Result<UserId, Failure> {
+        self.principal.user().ok_or_else(not_for_jobs)
     }
 
-    pub(crate) async fn revoke_own_token(&self) -> Result<(), Failure> {
-        self.revoke_token(self.own_token()?).await
+    fn token_manager(&self) -> Option<TokenManager> {
+        self.state().read(|world| {
+            let rights = self.rights_in(world);
+            self.principal.token_manager(world, &rights)
+        })
+    }
+
+    /// The tokens that the caller manages, as `look` sees them.
+    pub(crate) fn managed_tokens<R>(
+        &self,
+        look: impl FnOnce(Seen<'_>, &mut dyn Iterator<Item = &Arc<Token>>) -> R,
+    ) -> R {
+        self.state().read(|world| {
+            let rights = self.rights_in(world);
+            let manager = self.principal.token_manager(world, &rights);
+            let manages =
+                |token: &&Arc<Token>| manager.as_ref().is_some_and(|it| it.manages(token));
+            look(world.seen_by(&rights), &mut world.tokens().filter(manages))
+        })
     }
 
     pub(crate) async fn revoke_token(&self, token: TokenId) -> Result<(), Failure> {
@@ -250,14 +273,36 @@ impl Visible {
     }
 
     pub(crate) async fn sign_out(&self, session: SessionId) -> Result<(), Failure> {
-        let token = self.own_token()?;
-        self.submit(Shown(SignOut { token, session })).await
+        if !self.signed_in().iter().any(|it| it.id == session) {
+            return Err(Failure::from(Refusal::NoSuchSession));
+        }
+        let user = self.own_user()?;
+        self.submit(Shown(SignOut { user, session })).await
     }
 
     pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
-        let token = self.own_token()?;
-        self.acting()?.sign_ins().end_links(token);
-        self.submit(Shown(SignOutEverywhere { token })).await
+        let (user, with) = (self.own_user()?, self.only_sessions_with());
+        self.acting()?.sign_ins().end_links(user, with);
+        self.submit(Shown(SignOutEverywhere { user, with })).await
+    }
+
+    /// Ends the caller's token. A person, or a token that manages tokens, ends all tokens of the user.
+    pub(crate) async fn end_tokens(&self) -> Result<(), Failure> {
+        let own = self.principal.token();
+        let tokens: Vec<TokenId> = match self.only_sessions_with() {
+            Some(token) => vec![token],
+            None => self.managed_tokens(|_, tokens| {
+                let its = tokens.filter(|token| Some(token.owner) == self.principal.user());
+                its.map(|token| token.id).collect()
+            }),
+        };
+        // The own token is the last, because it may do nothing afterwards.
+        let (last, others): (Vec<TokenId>, _) =
+            tokens.into_iter().partition(|token| Some(*token) == own);
+        for token in others.into_iter().chain(last) {
+            self.revoke_token(token).await?;
+        }
+        Ok(())
     }
 
     /// Makes a link that signs a browser in with the caller's token. Links are in no record, so the audit log gets a separate
@@ -299,7 +344,8 @@ impl Visible {
             projects: projects.0.clone(),
             labels,
             maker: Some(Maker {
-                token: self.own_token()?,
+                token: self.principal.token(),
+                user: self.own_user()?,
                 rights: self.rights(),
             }),
         };

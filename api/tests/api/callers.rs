@@ -55,7 +55,7 @@ async fn refused_credentials_are_slowed_down_by_address() {
 }
 
 #[tokio::test]
-async fn a_token_has_a_rate_for_calls_from_other_machines() {
+async fn a_user_has_a_rate_for_calls_from_other_machines() {
     let slow = Rate {
         per_second: NonZeroU32::MIN,
         burst: NonZeroU32::new(60).unwrap(),
@@ -68,8 +68,11 @@ async fn a_token_has_a_rate_for_calls_from_other_machines() {
         }
     };
     slowed.problem(429, "rate_limited");
-    // The rate belongs to the token, not to the address. Each token has its own rate.
-    let other = service.personal([Scope::ProjectRead], None).await;
+    // The rate belongs to the user, not to the address or the token.
+    let same = service.personal([Scope::ProjectRead], None).await;
+    let other = service.robot("other", &[]).await;
+    let other = service.token_of(other, [Scope::ProjectRead], None).await;
+    assert_eq!(ask(&service, &same, Some(NEAR)).await.status, 429);
     assert_eq!(ask(&service, &other, Some(NEAR)).await.status, 200);
     for _ in 0..100 {
         assert_eq!(ask(&service, &service.admin, None).await.status, 200);

@@ -16,7 +16,8 @@ use http::Method;
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
 use model::{
-    Clock, Entropy, ProjectId, Scope, Scopes, SealingKey, SourceName, Timestamp, TipRef, World,
+    Clock, Entropy, ProjectId, Role, Scope, Scopes, SealingKey, SourceName, Timestamp, TipRef,
+    UserId, World,
 };
 use reconciler::{
     Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start, Upkeep,
@@ -295,9 +296,36 @@ impl Service {
         self.handle.sources().sync(&name, true).await.unwrap();
     }
 
+    /// Makes a service user with these roles.
+    pub(crate) async fn robot(&self, name: &str, roles: &[(&str, Role)]) -> UserId {
+        let of = |name: &str| ProjectId::of_source(&name.parse().unwrap());
+        let create = model::decide::CreateUser {
+            name: name.parse().unwrap(),
+            is_service: true,
+            is_administrator: roles.is_empty(),
+            roles: roles.iter().map(|(name, role)| (of(name), *role)).collect(),
+            by: model::decide::Giver {
+                user: UserId::OWNER,
+                rights: model::Rights::admin(),
+                is_person: false,
+            },
+        };
+        self.handle.state().submit(create).await.unwrap().user.id
+    }
+
     /// Makes a personal access token.
     pub(crate) async fn personal(
         &self,
+        scopes: impl IntoIterator<Item = Scope>,
+        life: Option<TimeDelta>,
+    ) -> String {
+        self.token_of(UserId::OWNER, scopes, life).await
+    }
+
+    /// Makes an access token of a user.
+    pub(crate) async fn token_of(
+        &self,
+        owner: UserId,
         scopes: impl IntoIterator<Item = Scope>,
         life: Option<TimeDelta>,
     ) -> String {
@@ -306,6 +334,7 @@ impl Service {
             scopes: Scopes::from_iter(scopes),
             life,
             projects: model::Projects::All,
+            owner,
             granted_by: model::Rights::admin(),
             ends_by: None,
         };
@@ -327,6 +356,7 @@ impl Service {
                 names.map(|name| ProjectId::of_source(&name)).collect(),
             ),
             life: None,
+            owner: UserId::OWNER,
             granted_by: model::Rights::admin(),
             ends_by: None,
         };
@@ -349,11 +379,12 @@ impl Service {
     /// Waits until the use of a token's sessions is recorded, which happens concurrently with their request.
     pub(crate) async fn sessions_are_seen(&self, token: &str) {
         let mut changed = self.handle.state().changed();
-        let id = token.parse().unwrap();
+        let id: model::TokenId = token.parse().unwrap();
         let is_seen = |world: &World| {
             let now = self.handle.time(world);
-            let sessions = world.signed_in(id, now);
-            sessions.iter().all(|session| session.seen_at == now)
+            let mut sessions = world.sessions();
+            let is_its = |it: &model::BrowserSession| it.with.is_some_and(|with| with.token == id);
+            sessions.all(|session| !is_its(session) || session.seen_at == now)
         };
         while !self.handle.state().read(is_seen) {
             changed.changed().await.unwrap();

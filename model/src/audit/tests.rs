@@ -11,7 +11,7 @@ use crate::decide::{
     DeleteJob, DeleteRule, DeleteSecret, DeleteVar, EndJob, Evaluate, LimitRunner, Loss, MoveBlob,
     Precondition, RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner, Resume,
     RevokeBlobLink, RevokeToken, SetRule, SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere,
-    StoreArtifact, StoreBlob, Suspend,
+    SignedInBy, StoreArtifact, StoreBlob, Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
@@ -19,6 +19,7 @@ use crate::plan::{HeldRemoval, Standing};
 use crate::testing::{NIGHTLY, TestWorld, complete, source};
 use crate::{
     Actor, ProjectId, Projects, Reason, Rights, Scope, SealingKey, SecretValue, TokenHash, TokenId,
+    TokenManager, UsedToken, UserId,
 };
 
 /// Decides and applies. Also returns the entries of the audit log.
@@ -45,6 +46,7 @@ fn create_token() -> CreateToken {
         scopes: [Scope::JobRead, Scope::Dispatch].into_iter().collect(),
         projects: Projects::All,
         life: Some(TimeDelta::days(400)),
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     }
@@ -63,8 +65,8 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
         })]
     );
     let sign_in = |secret: TokenHash| SignIn {
-        token: id,
-        secret,
+        by: SignedInBy::Token(UsedToken { token: id, secret }),
+        is_device: false,
         device: "a browser".to_owned(),
         address: "192.0.2.1".parse().unwrap(),
     };
@@ -72,7 +74,7 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
     let first = first.session.id;
     assert_eq!(said, [json!({"kind": "signed_in", "id": first})]);
     let out = SignOut {
-        token: id,
+        user: UserId::OWNER,
         session: first,
     };
     assert_eq!(
@@ -86,14 +88,20 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
     let second = second.session.id;
     assert_eq!(said, [json!({"kind": "signed_in", "id": second})]);
     assert_eq!(
-        of(&mut test, SignOutEverywhere { token: id }),
-        [json!({"kind": "signed_out", "id": second})]
+        of(
+            &mut test,
+            SignOutEverywhere {
+                user: UserId::OWNER,
+                with: None
+            }
+        ),
+        [json!({"kind": "signed_out_everywhere", "id": UserId::OWNER, "name": "owner"})]
     );
     let regenerate = RegenerateToken {
         token: id,
         overlap: TimeDelta::zero(),
         life: None,
-        by: Rights::admin(),
+        by: TokenManager::owner(),
         ends_by: None,
     };
     assert_eq!(
@@ -102,7 +110,7 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
     );
     let revoke = RevokeToken {
         token: id,
-        by: Rights::admin(),
+        by: TokenManager::owner(),
     };
     assert_eq!(
         of(&mut test, revoke),
@@ -380,6 +388,7 @@ fn blobs_and_links_are_logged_with_their_paths() {
         use_for: LinkUse::Get,
         life: BLOB_LINK_LIFE,
         token: Some(TokenId::from_uuid(uuid::Uuid::nil())),
+        user: None,
     };
     let (made, said) = audited(&mut test, create());
     let link = made.link;

@@ -12,7 +12,7 @@ use crate::limits::{BLOB_LINK_LIFE, BLOB_LINK_SWEEP, BLOB_LINKS};
 use crate::moment::Moment;
 use crate::token::{PlainToken, TokenKind};
 use crate::world::World;
-use crate::{BlobLinkId, ProjectId, TokenId};
+use crate::{BlobLinkId, ProjectId, TokenId, UserId};
 
 /// Create a link that allows reading or storing a blob without a token.
 #[derive(Debug, Clone)]
@@ -21,8 +21,10 @@ pub struct CreateBlobLink {
     pub path: BlobPath,
     pub use_for: LinkUse,
     pub life: TimeDelta,
-    /// The token that creates the link. The link has no more rights than this token. None for a job, whose links only read.
+    /// The token that creates the link. The link has no more rights than this token.
     pub token: Option<TokenId>,
+    /// The person who creates the link without a token. Without both it is a job, whose links only read.
+    pub user: Option<UserId>,
 }
 
 #[derive(Debug, Clone)]
@@ -48,7 +50,7 @@ impl Command for CreateBlobLink {
                 format!("must be at most {}d", BLOB_LINK_LIFE.num_days()),
             ));
         }
-        if self.token.is_none() && self.use_for == LinkUse::Put {
+        if self.token.is_none() && self.user.is_none() && self.use_for == LinkUse::Put {
             return Err(Refusal::invalid(
                 "use_for",
                 "must be `get`: a job makes no links for uploads".to_owned(),
@@ -68,6 +70,7 @@ impl Command for CreateBlobLink {
             path: self.path,
             use_for: self.use_for,
             token: self.token,
+            user: self.user.filter(|_| self.token.is_none()),
             created_at: moment.now,
             expires_at: now + self.life,
         });

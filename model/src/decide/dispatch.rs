@@ -13,7 +13,7 @@ use crate::idempotency::{IdempotencyKey, Made};
 use crate::job::{Inputs, Job, JobSource, JobState, Trigger};
 use crate::limits::{
     SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS, UNFINISHED_JOBS_PER_PROJECT,
-    UNFINISHED_JOBS_PER_TOKEN,
+    UNFINISHED_JOBS_PER_SHARE,
 };
 use crate::moment::Moment;
 use crate::principal::Share;
@@ -266,7 +266,9 @@ fn hops(world: &World, actor: &Actor) -> Result<Hops, Refusal> {
             Some(job) => Ok(job.hops.started_by_step()),
             None => Err(Refusal::JobOver { job: *id }),
         },
-        Actor::Daemon | Actor::Token { .. } | Actor::Runner { .. } => Ok(Hops::default()),
+        Actor::Daemon | Actor::Token { .. } | Actor::User { .. } | Actor::Runner { .. } => {
+            Ok(Hops::default())
+        }
     }
 }
 
@@ -282,11 +284,11 @@ fn check_room(
     let of_share = share.map_or(0, |share| world.unfinished_of_share(share));
     let of_whom = match share {
         Some(Share::Project(_)) => "started by steps of this project and unfinished",
-        Some(Share::Token(_)) | None => "dispatched with this token and unfinished",
+        Some(Share::User(_)) | None => "dispatched by this user and unfinished",
     };
     let bounds = [
         (waiting, SCHEDULED_JOBS_PER_SCAN, "waiting for a runner"),
-        (of_share, UNFINISHED_JOBS_PER_TOKEN, of_whom),
+        (of_share, UNFINISHED_JOBS_PER_SHARE, of_whom),
         (
             of_project,
             UNFINISHED_JOBS_PER_PROJECT,

@@ -106,6 +106,7 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::RunnerRemoved(_)
         | Change::Token(_)
         | Change::TokenRemoved(_)
+        | Change::User(_)
         | Change::Session(_)
         | Change::SessionRemoved(_)
         | Change::Registration(_)

@@ -178,6 +178,7 @@ fn size(change: &Change) -> usize {
         | Change::RunnerRemoved(_)
         | Change::Token(_)
         | Change::TokenRemoved(_)
+        | Change::User(_)
         | Change::Session(_)
         | Change::SessionRemoved(_)
         | Change::Registration(_)

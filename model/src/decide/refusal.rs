@@ -140,8 +140,32 @@ pub enum Refusal {
     NoSecretKey,
     #[error("there is no such runner")]
     NoSuchRunner,
-    #[error("a token cannot create a token with more rights than its own")]
+    #[error("nobody can create a token with more rights than the own ones")]
     TooStrong,
+    #[error("only the owner of a token can give it a new secret")]
+    NotYourToken,
+    #[error("there is no such user")]
+    NoSuchUser,
+    #[error("the name `{name}` is taken; names of users are never given again")]
+    UserExists { name: String },
+    #[error("there are {users} users, which is the limit")]
+    TooManyUsers { users: usize },
+    /// The invitation or reset is unknown, used up, too old, or its maker has lost the right to make it.
+    #[error("there is no such link")]
+    NoSuchUserLink,
+    /// Somebody would get more rights than the caller may give.
+    #[error("the caller may not give these rights")]
+    MayNotGive,
+    #[error("a token cannot change the password of its own owner")]
+    OwnPassword,
+    #[error("this needs a sign-in within the last 10 minutes")]
+    SignInAgain,
+    /// Nobody could manage the installation any more.
+    #[error("this is the last administrator who can sign in; make another one first")]
+    LastAdministrator,
+    /// The caller had more rights when the request began.
+    #[error("the rights of the caller were reduced during this request")]
+    RightsReduced,
     #[error("there is no such token")]
     NoSuchToken,
     /// The session does not exist, or has ended.

@@ -13,7 +13,7 @@ use crate::runner::{Registration, may_manage};
 use crate::scope::{Projects, Scope};
 use crate::token::{PlainToken, TokenKind};
 use crate::world::World;
-use crate::{ProjectId, RegistrationId, Timestamp, TokenId};
+use crate::{ProjectId, RegistrationId, Timestamp, TokenId, UserId};
 
 /// Create a registration token.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,9 @@ pub struct CreateRegistration {
 /// Who makes a registration token.
 #[derive(Debug, Clone)]
 pub struct Maker {
-    pub token: TokenId,
+    /// None for a person who has signed in without a token.
+    pub token: Option<TokenId>,
+    pub user: UserId,
     pub rights: Rights,
 }
 
@@ -73,7 +75,8 @@ impl Command for CreateRegistration {
             token: secret.hash(),
             projects,
             labels: self.labels,
-            maker: self.maker.map(|maker| maker.token),
+            maker: self.maker.as_ref().and_then(|maker| maker.token),
+            user: self.maker.filter(|it| it.token.is_none()).map(|it| it.user),
             expires_at: moment.steady + REGISTRATION,
         };
         let answer = NewRegistration {
@@ -146,8 +149,10 @@ pub(super) fn spent(world: &World, now: Timestamp) -> Vec<Change> {
 
 /// False if the maker of the registration token could not make it any more.
 pub(super) fn is_backed(world: &World, registration: &Registration, now: Timestamp) -> bool {
-    registration.maker.is_none_or(|maker| {
-        let maker = world.token(maker).filter(|token| token.is_valid(now));
-        maker.is_some_and(|token| may_manage(&Rights::from(&**token), &registration.projects))
-    })
+    let Registration { maker, user, .. } = registration;
+    if maker.is_none() && user.is_none() {
+        return true;
+    }
+    let rights = world.rights_of_maker(*maker, *user, now);
+    rights.is_some_and(|rights| may_manage(&rights, &registration.projects))
 }

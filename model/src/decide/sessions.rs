@@ -1,26 +1,44 @@
-//! Browser sessions: sign-in, use and sign-out. A session ends with its token.
+//! Sessions: sign-in, use and sign-out.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::users::sessions_removed;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::{SESSION_DEVICE_CHARS, SESSION_SEEN, SESSIONS};
+use crate::limits::{SESSION_DEVICE_CHARS, SESSION_SEEN, SESSION_SWEEP, SESSIONS};
 use crate::moment::Moment;
+use crate::principal::UsedToken;
 use crate::session::{BrowserSession, SessionCookie};
-use crate::token::{PlainToken, TokenHash};
+use crate::token::{PlainToken, TokenKind};
+use crate::user::User;
 use crate::world::World;
-use crate::{SessionId, TokenId};
+use crate::{SessionId, Timestamp, TokenId, UserId};
 
-/// Sign a browser in with a token.
+/// Sign a browser or a device in.
 #[derive(Debug, Clone)]
 pub struct SignIn {
-    pub token: TokenId,
-    /// Hash of the presented secret. The token must accept it.
-    pub secret: TokenHash,
+    pub by: SignedInBy,
+    /// True if the secret is for a device, which presents it without a cookie.
+    pub is_device: bool,
     /// The browser's description of itself.
     pub device: String,
     pub address: IpAddr,
+}
+
+/// What was presented.
+#[derive(Debug, Clone, Copy)]
+pub enum SignedInBy {
+    /// A token. The session may do what the token may.
+    Token(UsedToken),
+    /// A password, or a link for the whole person.
+    Person {
+        user: UserId,
+        /// The user's epoch when this was checked. A changed password raises it.
+        epoch: u64,
+        /// When the person proved who it is. None: now.
+        signed_in_at: Option<Timestamp>,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -34,30 +52,54 @@ impl Command for SignIn {
     type Answer = SignedIn;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// Also removes some ended sessions, and the oldest sessions of the token if there are too many.
+    /// Also removes some ended sessions, and the oldest sessions of the user if there are too many.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<SignedIn>, Refusal> {
         let now = moment.steady;
-        let token = world
-            .token(self.token)
-            .filter(|token| token.accepts(&self.secret, now))
-            .ok_or(Refusal::NoSuchToken)?;
-        let secret = PlainToken::browser(moment.entropy);
+        let (user, with, signed_in_at) = match self.by {
+            SignedInBy::Token(used) => {
+                let token = world.token(used.token);
+                let token = token.filter(|token| token.accepts(&used.secret, now));
+                (token.ok_or(Refusal::NoSuchToken)?.owner, Some(used), None)
+            }
+            SignedInBy::Person {
+                user,
+                epoch,
+                signed_in_at,
+            } => {
+                let is_current = world.user(user).is_some_and(|user| user.epoch == epoch);
+                is_current.then_some(()).ok_or(Refusal::NoSuchUser)?;
+                (user, None, signed_in_at)
+            }
+        };
+        let user = world.user(user).filter(|user| user.is_active());
+        let user = user.ok_or(Refusal::NoSuchUser)?;
+        let secret = match self.is_device {
+            true => PlainToken::random(TokenKind::Device, moment.entropy),
+            false => PlainToken::browser(moment.entropy),
+        };
         let session = Arc::new(BrowserSession {
             id: SessionId::random(moment.entropy),
-            token: token.id,
+            user: user.id,
+            epoch: user.epoch,
+            with,
             hash: secret.hash(),
-            made_with: self.secret,
             device: self.device.chars().take(SESSION_DEVICE_CHARS).collect(),
             address: self.address,
             created_at: now,
+            signed_in_at,
             seen_at: now,
         });
         let cookie = SessionCookie {
             session: session.id,
             secret,
         };
-        let over = world.sessions().filter(|it| !world.is_signed_in(it, now));
-        let valid = world.signed_in(token.id, now);
+        // Ids are random, so every session is looked at sooner or later.
+        let some = world.sessions_from(session.id).take(SESSION_SWEEP);
+        let of_user = world.sessions_of(user.id);
+        let is_over = |it: &&Arc<BrowserSession>| !world.is_signed_in(it, now);
+        let others = some.filter(|it| it.user != user.id);
+        let over = of_user.chain(others).filter(is_over);
+        let valid = world.signed_in(user.id, now);
         let too_many = (valid.len() + 1).saturating_sub(SESSIONS);
         let removed = over.take(SESSIONS).chain(valid.into_iter().take(too_many));
         let mut changes: Vec<Change> = removed.cloned().map(Change::SessionRemoved).collect();
@@ -94,10 +136,10 @@ impl Command for SeeSession {
     }
 }
 
-/// End a session of a token.
+/// End a session of a user.
 #[derive(Debug, Clone)]
 pub struct SignOut {
-    pub token: TokenId,
+    pub user: UserId,
     pub session: SessionId,
 }
 
@@ -107,29 +149,54 @@ impl Command for SignOut {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let session = world.session(self.session);
-        let session = session.filter(|session| session.token == self.token);
+        let session = session.filter(|session| session.user == self.user);
         let session = session.ok_or(Refusal::NoSuchSession)?.clone();
         Ok(Decision::of([Change::SessionRemoved(session)]))
     }
 }
 
-/// End all sessions of a token.
+/// End all sessions of a user.
 #[derive(Debug, Clone)]
 pub struct SignOutEverywhere {
-    pub token: TokenId,
+    pub user: UserId,
+    /// Only the sessions that were made with this token.
+    pub with: Option<TokenId>,
 }
 
 impl Command for SignOutEverywhere {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(Decision::of(sessions_removed(world, self.token)))
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        if let Some(token) = self.with {
+            return Ok(Decision::of(token_sessions_removed(
+                world,
+                token,
+                moment.steady,
+            )));
+        }
+        let user = world.user(self.user).ok_or(Refusal::NoSuchUser)?;
+        // Whoever signs in at this moment with a former password gets no session.
+        let raised = User {
+            epoch: user.epoch + 1,
+            ..User::clone(user)
+        };
+        let changes = sessions_removed(world, user.id, None);
+        Ok(Decision::of(
+            changes.chain([Change::User(Arc::new(raised))]),
+        ))
     }
 }
 
-/// The changes that end all sessions of a token.
-pub(super) fn sessions_removed(world: &World, token: TokenId) -> impl Iterator<Item = Change> {
-    let sessions = world.sessions().filter(move |it| it.token == token);
-    sessions.cloned().map(Change::SessionRemoved)
+/// The changes that end all valid sessions which were made with a token.
+pub(super) fn token_sessions_removed(
+    world: &World,
+    token: TokenId,
+    now: Timestamp,
+) -> impl Iterator<Item = Change> {
+    let owner = world.token(token).map(|token| token.owner);
+    let valid = owner.map_or_else(Vec::new, |owner| world.signed_in(owner, now));
+    let is_its = move |it: &&Arc<BrowserSession>| it.with.is_some_and(|with| with.token == token);
+    let its = valid.into_iter().filter(is_its).cloned();
+    its.map(Change::SessionRemoved)
 }

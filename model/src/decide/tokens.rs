@@ -5,22 +5,25 @@ use std::sync::Arc;
 use chrono::{NaiveDate, TimeDelta};
 
 use super::runners::check_name;
-use super::sessions::sessions_removed;
+use super::sessions::token_sessions_removed;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::{TOKEN_OVERLAP, TOKENS};
+use crate::limits::{TOKEN_OVERLAP, TOKENS, TOKENS_OF_USER};
 use crate::moment::Moment;
-use crate::rights::Rights;
+use crate::rights::{Rights, TokenManager};
 use crate::scope::{Projects, Scope, Scopes};
 use crate::token::{FormerSecret, PlainToken, Token, TokenHash, TokenKind};
+use crate::user::User;
 use crate::world::World;
-use crate::{Timestamp, TokenId};
+use crate::{Timestamp, TokenId, UserId};
 
 #[derive(Debug, Clone)]
 pub struct CreateToken {
     pub name: String,
     pub scopes: Scopes,
     pub projects: Projects,
+    /// Who will act with the token: the caller, or a service.
+    pub owner: UserId,
     /// The lifetime of the token. None for an unlimited lifetime.
     pub life: Option<TimeDelta>,
     /// The rights of the caller. The token cannot have more rights.
@@ -44,9 +47,18 @@ impl Command for CreateToken {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         check_name("name", &self.name)?;
         check_reach(&self.scopes, &self.projects)?;
-        let Rights { scopes, projects } = &self.granted_by;
+        let Rights {
+            scopes, projects, ..
+        } = &self.granted_by;
         if !scopes.cover(&self.scopes) || !projects.cover(&self.projects) {
             return Err(Refusal::TooStrong);
+        }
+        let owner = world.user(self.owner).filter(|owner| owner.is_active());
+        let owner = owner.ok_or(Refusal::NoSuchUser)?;
+        let of_owner = world.tokens().filter(|token| token.owner == owner.id);
+        let tokens = of_owner.count();
+        if tokens >= TOKENS_OF_USER {
+            return Err(Refusal::TooManyTokens { tokens });
         }
         let tokens = world.tokens().len();
         if tokens >= TOKENS {
@@ -59,6 +71,7 @@ impl Command for CreateToken {
             id: TokenId::random(moment.entropy),
             name: self.name,
             hash: secret.hash(),
+            owner: owner.id,
             scopes: self.scopes,
             projects: self.projects,
             created_at: moment.now,
@@ -109,11 +122,12 @@ fn end_of(life: TimeDelta, moment: &Moment<'_>) -> Result<Timestamp, Refusal> {
     end.ok_or_else(|| refused("is too far in the future"))
 }
 
-/// The token, if the caller may manage it: the token must not have more rights than the caller.
-fn managed<'w>(world: &'w World, id: TokenId, by: &Rights) -> Result<&'w Arc<Token>, Refusal> {
-    let token = world
-        .token(id)
-        .filter(|token| by.cover(&token.scopes, &token.projects));
+fn managed<'w>(
+    world: &'w World,
+    id: TokenId,
+    by: &TokenManager,
+) -> Result<&'w Arc<Token>, Refusal> {
+    let token = world.token(id).filter(|token| by.manages(token));
     token.ok_or(Refusal::NoSuchToken)
 }
 
@@ -125,7 +139,7 @@ pub struct RegenerateToken {
     pub overlap: TimeDelta,
     /// The lifetime of the token from now on. None keeps its expiry time.
     pub life: Option<TimeDelta>,
-    pub by: Rights,
+    pub by: TokenManager,
     /// When the caller's token expires. It does not make a token end later than that.
     pub ends_by: Option<Timestamp>,
 }
@@ -136,6 +150,11 @@ impl Command for RegenerateToken {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewToken>, Refusal> {
         let token = managed(world, self.token, &self.by)?;
+        // A new secret of another person's token would let the caller act as that person.
+        let is_of_person = world.user(token.owner).is_none_or(|it| it.is_person());
+        if token.owner != self.by.user && is_of_person {
+            return Err(Refusal::NotYourToken);
+        }
         if self.overlap < TimeDelta::zero() || self.overlap > TOKEN_OVERLAP {
             return Err(Refusal::invalid(
                 "overlap_seconds",
@@ -171,7 +190,7 @@ impl Command for RegenerateToken {
 #[derive(Debug, Clone)]
 pub struct RevokeToken {
     pub token: TokenId,
-    pub by: Rights,
+    pub by: TokenManager,
 }
 
 impl Command for RevokeToken {
@@ -180,19 +199,71 @@ impl Command for RevokeToken {
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let token = managed(world, self.token, &self.by)?;
-        let is_admin = |token: &Token| token.scopes.allow(Scope::Admin);
         let stays = |other: &&Arc<Token>| {
-            other.id != token.id && is_admin(other) && !other.expires_soon(moment.steady)
+            other.id != token.id
+                && is_admin_token(world, other)
+                && !other.expires_soon(moment.steady)
         };
-        if is_admin(token) && world.tokens().find(stays).is_none() {
+        if is_admin_token(world, token)
+            && world.tokens().find(stays).is_none()
+            && !world.users().any(|user| user.can_administrate())
+        {
             return Err(Refusal::LastAdmin);
         }
-        Ok(removed(world, token.id))
+        Ok(removed(world, token.id, moment.steady))
     }
 }
 
-fn removed(world: &World, token: TokenId) -> Decision<()> {
-    Decision::of(sessions_removed(world, token).chain([Change::TokenRemoved(token)]))
+/// True if one can do everything with the token.
+pub(super) fn is_admin_token(world: &World, token: &Token) -> bool {
+    let may_all = match world.user(token.owner) {
+        Some(owner) => owner.is_active() && owner.is_administrator,
+        // The next start makes the owner.
+        None => token.owner == UserId::OWNER,
+    };
+    may_all && token.scopes.allow(Scope::Admin)
+}
+
+fn removed(world: &World, token: TokenId, now: Timestamp) -> Decision<()> {
+    Decision::of(token_sessions_removed(world, token, now).chain([Change::TokenRemoved(token)]))
+}
+
+/// Give a token to another user, who acts with it from now on. Sessions that were made with it end.
+#[derive(Debug, Clone)]
+pub struct MoveToken {
+    pub token: TokenId,
+    pub to: UserId,
+}
+
+impl Command for MoveToken {
+    type Answer = Arc<Token>;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Arc<Token>>, Refusal> {
+        let token = world.token(self.token).ok_or(Refusal::NoSuchToken)?;
+        let to = world.user(self.to).filter(|user| user.is_active());
+        let to = to.ok_or(Refusal::NoSuchUser)?;
+        if token.owner == to.id {
+            return Ok(Decision::unchanged(token.clone()));
+        }
+        let tokens = world.tokens().filter(|it| it.owner == to.id).count();
+        if tokens >= TOKENS_OF_USER {
+            return Err(Refusal::TooManyTokens { tokens });
+        }
+        let moved = Arc::new(Token {
+            owner: to.id,
+            ..Token::clone(token)
+        });
+        let ended = token_sessions_removed(world, token.id, moment.steady);
+        Ok(Decision {
+            changes: ended.chain([Change::Token(moved.clone())]).collect(),
+            answer: moved,
+        })
+    }
 }
 
 /// Remove a token that was restored from a backup, even the last admin token.
@@ -205,9 +276,9 @@ impl Command for EndToken {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let token = world.token(self.token).ok_or(Refusal::NoSuchToken)?;
-        Ok(removed(world, token.id))
+        Ok(removed(world, token.id, moment.steady))
     }
 }
 
@@ -235,8 +306,26 @@ impl Command for NoteUse {
     }
 }
 
-/// Create the first admin token, unless a valid admin token exists. The secret is already in a file. Changes do not
-/// contain it, because the journal must not.
+/// Create the first user, unless it exists.
+#[derive(Debug, Clone)]
+pub struct MakeOwner;
+
+impl Command for MakeOwner {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        Ok(Decision::of(owner_made(world, moment)))
+    }
+}
+
+fn owner_made(world: &World, moment: &Moment<'_>) -> Option<Change> {
+    let is_missing = world.user(UserId::OWNER).is_none();
+    is_missing.then(|| Change::User(Arc::new(User::owner(moment.now))))
+}
+
+/// Create the first admin token, unless somebody can manage the installation. The secret is already in a file. Changes do
+/// not contain it, because the journal must not.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
     pub hash: TokenHash,
@@ -251,15 +340,19 @@ impl Command for InitialToken {
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        let is_admin =
-            |token: &Arc<Token>| token.scopes.allow(Scope::Admin) && token.is_valid(moment.steady);
-        if world.tokens().any(is_admin) {
+        let valid =
+            |token: &Arc<Token>| is_admin_token(world, token) && token.is_valid(moment.steady);
+        if world.tokens().any(valid) || world.users().any(|user| user.can_administrate()) {
             return Ok(Decision::unchanged(()));
         }
+        let may_all = |user: &&Arc<User>| user.is_active() && user.is_administrator;
+        let owner = world.user(UserId::OWNER).filter(|owner| may_all(owner));
+        let owner = owner.or_else(|| world.users().find(may_all));
         let token = Token {
             id: TokenId::random(moment.entropy),
             name: Self::NAME.to_owned(),
             hash: self.hash,
+            owner: owner.map_or(UserId::OWNER, |owner| owner.id),
             scopes: Scopes::admin(),
             projects: Projects::All,
             created_at: moment.now,
@@ -267,6 +360,9 @@ impl Command for InitialToken {
             former: None,
             last_used: None,
         };
-        Ok(Decision::of([Change::Token(Arc::new(token))]))
+        let token = Change::Token(Arc::new(token));
+        Ok(Decision::of(
+            owner_made(world, moment).into_iter().chain([token]),
+        ))
     }
 }

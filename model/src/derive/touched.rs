@@ -107,6 +107,7 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::LedgerPageRemoved(..)
         | Change::Recent(..)
         | Change::Runner(_)
+        | Change::User(_)
         | Change::Session(_)
         | Change::SessionRemoved(_)
         | Change::Registration(_)

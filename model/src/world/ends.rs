@@ -78,12 +78,14 @@ impl World {
         let jobs = jobs.map(Holder::Job);
         let requests = self.idempotency.keys().cloned();
         let links = self.blob_links().map(|link| Holder::BlobLink(link.id));
+        let users = self.users().filter(|user| user.link.is_some());
         tokens
             .chain(runners)
             .chain(registrations.map(Holder::Registration))
             .chain(jobs)
             .chain(requests.map(Holder::Idempotency))
             .chain(links)
+            .chain(users.map(|user| Holder::User(user.id)))
             .filter(|holder| !self.ends.loaded.contains_key(holder))
             .collect()
     }
@@ -92,6 +94,7 @@ impl World {
     pub(crate) fn as_it_is(&self, holder: &Holder) -> Option<Change> {
         match holder {
             Holder::Token(id) => self.tokens.get(id).cloned().map(Change::Token),
+            Holder::User(id) => self.user(*id).cloned().map(Change::User),
             Holder::Runner(id) => self.runners.get(id).cloned().map(Change::Runner),
             Holder::Registration(id) => {
                 let registration = self.registrations.get(id).cloned();
@@ -246,6 +249,10 @@ impl World {
             let by = by(&Holder::BlobLink(link));
             by.map_or(end, |by| moved(end, by))
         });
+        self.users.each_link(|user, end| {
+            let by = by(&Holder::User(user));
+            by.map_or(end, |by| moved(end, by))
+        });
         self.idempotency_by_age.clear();
         for (key, request) in &mut self.idempotency {
             if let Some(by) = by(&Holder::Idempotency(key.clone())) {
@@ -294,6 +301,10 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
             (holder, [Some(it.expires_at), None])
         }
         Change::BlobLink(link) => (Holder::BlobLink(link.id), [Some(link.expires_at), None]),
+        Change::User(user) => {
+            let link = user.link.as_ref()?;
+            (Holder::User(user.id), [Some(link.expires_at), None])
+        }
         Change::Source(_)
         | Change::Tip(_)
         | Change::Workflow(_)

@@ -19,13 +19,11 @@ use crate::retention::{Retention, Stock};
 use crate::rules::ProjectRules;
 use crate::runner::{Registration, Runner};
 use crate::scan_head::{ScanHead, Totals};
-use crate::session::BrowserSession;
 use crate::source::Source;
 use crate::suspension::Suspension;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, Reach, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId,
-    WorkflowId,
+    JobId, Order, ProjectId, Reach, RunnerId, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
 };
 
 impl World {
@@ -328,29 +326,6 @@ impl World {
     /// The token with this secret or former secret.
     pub fn token_of(&self, secret: &TokenHash) -> Option<&Arc<Token>> {
         self.token(*self.token_hashes.get(secret)?)
-    }
-
-    /// All browser sessions, including ended sessions.
-    pub fn sessions(&self) -> impl Iterator<Item = &Arc<BrowserSession>> {
-        self.sessions.values()
-    }
-
-    pub fn session(&self, id: SessionId) -> Option<&Arc<BrowserSession>> {
-        self.sessions.get(&id)
-    }
-
-    /// True if a session and its token are valid at `now`.
-    pub fn is_signed_in(&self, session: &BrowserSession, now: Timestamp) -> bool {
-        let token = self.token(session.token);
-        session.is_valid(now) && token.is_some_and(|token| token.accepts(&session.made_with, now))
-    }
-
-    /// The valid sessions of a token at `now`, oldest first.
-    pub fn signed_in(&self, token: TokenId, now: Timestamp) -> Vec<&Arc<BrowserSession>> {
-        let sessions = self.sessions().filter(|it| it.token == token);
-        let mut valid: Vec<_> = sessions.filter(|it| self.is_signed_in(it, now)).collect();
-        valid.sort_by_key(|session| (session.created_at, session.id));
-        valid
     }
 
     pub fn idempotency(&self, key: &str) -> Option<&Arc<Idempotency>> {

@@ -89,6 +89,7 @@ async fn create_token(daemon: &TestDaemon) -> Arc<Token> {
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(TimeDelta::days(1)),
         projects: model::Projects::All,
+        owner: model::UserId::OWNER,
         granted_by: model::Rights::admin(),
         ends_by: None,
     };

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use chrono::TimeDelta;
-use model::{PlainToken, Principal, Timestamp, TokenHash, TokenId, TokenKind};
+use model::{PlainToken, Principal, Timestamp, TokenHash, TokenId, TokenKind, UserId};
 
 use super::SignIns;
-use crate::limits::{SIGN_IN_LINK, SIGN_IN_LINKS, SIGN_IN_LINKS_OF_TOKEN};
+use crate::limits::{SIGN_IN_LINK, SIGN_IN_LINKS, SIGN_IN_LINKS_OF_USER};
 use crate::supervise::lock;
 
 #[derive(Debug, Clone)]
@@ -29,14 +29,13 @@ struct Link {
 }
 
 impl SignInLinks {
-    /// Adds a link. If there are too many, removes the oldest link of the same token, or else the oldest link of all.
+    /// Adds a link. If there are too many, removes the oldest link of the same user, or else the oldest link of all.
     fn add(&mut self, hash: TokenHash, principal: Principal, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
-        let token = principal.token();
-        let of_token = |link: &Link| link.principal.token() == token;
-        let too_many =
-            self.0.iter().filter(|link| of_token(link)).count() >= SIGN_IN_LINKS_OF_TOKEN;
-        if too_many && let Some(oldest) = self.0.iter().position(of_token) {
+        let user = principal.user();
+        let of_user = |link: &Link| link.principal.user() == user;
+        let too_many = self.0.iter().filter(|link| of_user(link)).count() >= SIGN_IN_LINKS_OF_USER;
+        if too_many && let Some(oldest) = self.0.iter().position(of_user) {
             self.0.remove(oldest);
         }
         if self.0.len() >= SIGN_IN_LINKS {
@@ -60,8 +59,10 @@ impl SignInLinks {
         link.is_open(now).then_some(link.principal)
     }
 
-    fn end(&mut self, token: TokenId) {
-        self.0.retain(|link| link.principal.token() != Some(token));
+    fn end(&mut self, user: UserId, with: Option<TokenId>) {
+        let ends =
+            |it: &Principal| it.user() == Some(user) && (with.is_none() || it.token() == with);
+        self.0.retain(|link| !ends(&link.principal));
     }
 }
 
@@ -92,14 +93,15 @@ impl SignIns {
         lock(&self.links).take(hash, self.clock.steady())
     }
 
-    pub fn end_links(&self, token: TokenId) {
-        lock(&self.links).end(token);
+    /// Ends the links of a user, or only those of one token.
+    pub fn end_links(&self, user: UserId, with: Option<TokenId>) {
+        lock(&self.links).end(user, with);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{Credential, UsedToken};
+    use model::{Credential, Share, UsedToken};
     use uuid::Uuid;
 
     use super::*;
@@ -107,6 +109,7 @@ mod tests {
     fn token(n: usize) -> Principal {
         Principal {
             name: n.to_string(),
+            share: Share::User(UserId::from_uuid(Uuid::from_u128(n as u128))),
             credential: Credential::Token(UsedToken {
                 token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
                 secret: TokenHash::of("a secret"),
@@ -144,11 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_links_are_dropped_and_links_of_the_same_token_first() {
+    fn the_oldest_links_are_dropped_and_links_of_the_same_user_first() {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
         links.add(hash(0), token(0), now);
-        for n in 1..=SIGN_IN_LINKS_OF_TOKEN + 1 {
+        for n in 1..=SIGN_IN_LINKS_OF_USER + 1 {
             links.add(hash(n), token(1), now);
         }
         assert_eq!(links.find(&hash(0), now), Some(token(0)));
@@ -164,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn the_links_of_a_token_end_together() {
+    fn the_links_of_a_user_end_together() {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
         for n in 0..4 {
             links.add(hash(n), token(n % 2), now);
         }
-        links.end(token(0).token().unwrap());
+        links.end(token(0).user().unwrap(), None);
         let found: Vec<bool> = (0..4)
             .map(|n| links.find(&hash(n), now).is_some())
             .collect();

@@ -6,12 +6,12 @@ mod histories;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use model::decide::{
     Command, ConfigureSource, CreateToken, Decision, DropSource, Refusal, Urgency,
 };
-use model::{Change, Recent, ScanHead, Scopes, SourceName, WorkflowId, World};
+use model::{Change, Recent, ScanHead, Scopes, SourceName, User, UserId, WorkflowId, World};
 use store::limits::BATCH_OPERATIONS;
 use store::memory::{Injected, MemoryStore};
 use store::{Append, Batch, Reader as _, Seq};
@@ -46,8 +46,18 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_COMMANDS);
+        let mut world = World::default();
+        for id in OWNERS.map(owner) {
+            let name = format!("user-{}", id.uuid().as_u128()).parse().unwrap();
+            let user = User {
+                id,
+                name,
+                ..User::owner(model::Timestamp::UNIX_EPOCH)
+            };
+            world.apply(&Change::User(Arc::new(user)));
+        }
         let publication = Arc::new(Publication::new(
-            World::default(),
+            world,
             Seq(0),
             EndedJobs::default(),
             Arc::default(),
@@ -108,7 +118,7 @@ impl Bench {
             tails_committed: Tails::none(),
             engine,
             written: Written::until(epoch, last, HashMap::new()),
-            pending: World::default(),
+            pending: self.publication.read(World::clone),
             order: Order::START,
             publication: self.publication.clone(),
             clock: TestClock::at_noon(),
@@ -176,12 +186,23 @@ fn somebody() -> Arc<Audited> {
     request("somebody")
 }
 
+/// More users than the tokens of a test need, since the tokens of one user are bounded.
+const OWNERS: [u128; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+
+fn owner(number: u128) -> UserId {
+    UserId::from_uuid(uuid::Uuid::from_u128(number))
+}
+
+/// Makes a token of one of the users in turn.
 fn create_token() -> CreateToken {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let turn = MADE.fetch_add(1, Ordering::Relaxed) % OWNERS.len();
     CreateToken {
         name: "one".to_owned(),
         scopes: Scopes::admin(),
         life: None,
         projects: model::Projects::All,
+        owner: owner(OWNERS[turn]),
         granted_by: model::Rights::admin(),
         ends_by: None,
     }

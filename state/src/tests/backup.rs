@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::TimeDelta;
 use model::decide::{
     Cancel, CreateToken, NewToken, PlanDeliveries, Refusal, RegenerateToken, RevokeToken, SignIn,
-    SignOut,
+    SignOut, SignedInBy,
 };
 use model::restored::{Ending, endings, sorted};
 use model::{
     Actor, AuditKind, JobState, MessageId, PlainToken, Projects, Reason, Rights, Scope, Scopes,
-    TokenHash, TokenKind,
+    TokenHash, TokenKind, TokenManager, UsedToken, UserId,
 };
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -236,6 +236,7 @@ async fn made(opened: &Opened, name: &str, scope: Scope) -> NewToken {
         scopes: Scopes::from_iter([scope]),
         projects: Projects::All,
         life: None,
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };
@@ -247,7 +248,7 @@ async fn regenerate(opened: &Opened, token: &NewToken, request: u128) {
         token: token.token.id,
         overlap: TimeDelta::zero(),
         life: None,
-        by: Rights::admin(),
+        by: TokenManager::owner(),
         ends_by: None,
     };
     let state = by_a_person(opened, request);
@@ -255,7 +256,7 @@ async fn regenerate(opened: &Opened, token: &NewToken, request: u128) {
 }
 
 async fn revoke(opened: &Opened, token: model::TokenId, request: u128) {
-    let by = Rights::admin();
+    let by = TokenManager::owner();
     let state = by_a_person(opened, request);
     state
         .end_secret(token, RevokeToken { token, by })
@@ -274,17 +275,20 @@ fn summaries(endings: &[Ending]) -> Vec<(&str, AuditKind)> {
 #[tokio::test]
 async fn credentials_revoked_since_the_backup_are_ended_after_a_restore() {
     let (folder, opened, _) = Folder::prepared().await;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     let first = opened.state.read(|world| sorted(world)[0].id);
     let revoked = made(&opened, "revoked", Scope::JobRead).await;
     let before = made(&opened, "renewed before", Scope::JobRead).await;
     let renewed = made(&opened, "renewed", Scope::JobRead).await;
     regenerate(&opened, &before, 2).await;
     let sign_in = SignIn {
-        token: before.token.id,
-        secret: opened
-            .state
-            .read(|world| world.token(before.token.id).unwrap().hash),
+        by: SignedInBy::Token(UsedToken {
+            token: before.token.id,
+            secret: opened
+                .state
+                .read(|world| world.token(before.token.id).unwrap().hash),
+        }),
+        is_device: false,
         device: "Firefox".to_owned(),
         address: "192.0.2.1".parse().unwrap(),
     };
@@ -294,8 +298,8 @@ async fn credentials_revoked_since_the_backup_are_ended_after_a_restore() {
 
     revoke(&opened, revoked.token.id, 3).await;
     regenerate(&opened, &renewed, 4).await;
-    let token = before.token.id;
-    let sign_out = SignOut { token, session };
+    let user = UserId::OWNER;
+    let sign_out = SignOut { user, session };
     by_a_person(&opened, 5).submit(sign_out).await.unwrap();
     made(&opened, "another admin", Scope::Admin).await;
     revoke(&opened, first, 6).await;

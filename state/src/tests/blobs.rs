@@ -155,7 +155,7 @@ async fn a_blob_is_a_file_in_real_folders_and_survives_a_restart() {
 #[tokio::test]
 async fn a_file_of_a_user_never_counts_as_a_record() {
     let (mut folder, opened, _) = Folder::prepared().await;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     opened.store_blob("token.json", "{\"live\": true}").await;
     opened.close();
     let folder_of_tokens = folder.root().join("tokens");

@@ -8,7 +8,7 @@ use model::decide::{
 };
 use model::limits::{REGISTRATION, RUNNER_SESSION, WORKER_SESSION};
 use model::{
-    Clock, Holder, IdempotencyKey, JobId, JobState, Projects, Rights, Scope, TokenId, World,
+    Clock, Holder, IdempotencyKey, JobId, JobState, Projects, Rights, Scope, TokenId, UserId, World,
 };
 use uuid::Uuid;
 
@@ -39,6 +39,7 @@ async fn begin(opened: &Opened, fleet: Fleet, key: &str) -> JobId {
         use_for: LinkUse::Get,
         life: LIFE,
         token: Some(TokenId::from_uuid(Uuid::nil())),
+        user: None,
     };
     state.submit(link).await.unwrap();
     dispatch(opened, fleet, key).await
@@ -50,6 +51,7 @@ async fn create_token(opened: &Opened) -> TokenId {
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(LIFE),
         projects: Projects::All,
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };
@@ -59,7 +61,7 @@ async fn create_token(opened: &Opened) -> TokenId {
 async fn dispatch(opened: &Opened, fleet: Fleet, key: &str) -> JobId {
     let caller = TokenId::from_uuid(Uuid::nil());
     let dispatch = Dispatch {
-        idempotency: Some(IdempotencyKey::new(caller, "dispatch", key, b"body")),
+        idempotency: Some(IdempotencyKey::new(caller.uuid(), "dispatch", key, b"body")),
         ..opened.dispatch(fleet, "build")
     };
     opened.state.submit(dispatch).await.unwrap()

@@ -38,7 +38,7 @@ fn tokens(opened: &Opened) -> usize {
 #[tokio::test]
 async fn removing_the_file_of_a_token_revokes_it_although_the_index_has_it() {
     let (mut folder, opened, _) = Folder::prepared().await;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     let token = opened
         .state
         .read(|world| world.tokens().next().map(|token| token.id));
@@ -57,7 +57,7 @@ async fn removing_the_file_of_a_token_revokes_it_although_the_index_has_it() {
 #[tokio::test]
 async fn no_admin_token_is_created_while_a_token_is_in_quarantine() {
     let (mut folder, opened, _) = Folder::prepared().await;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     let lost = opened
         .state
         .read(|world| world.tokens().next().map(|token| token.id));
@@ -69,7 +69,7 @@ async fn no_admin_token_is_created_while_a_token_is_in_quarantine() {
 
     for _ in 0..2 {
         let opened = folder.open().await;
-        opened.make_first_token().await;
+        opened.make_owner().await;
         assert_eq!(tokens(&opened), 0);
         assert_eq!(kept(&root, &key), damaged);
         opened.close();
@@ -78,7 +78,7 @@ async fn no_admin_token_is_created_while_a_token_is_in_quarantine() {
 
     fs::remove_dir_all(root.join("quarantine/tokens")).unwrap();
     let opened = folder.open().await;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     assert_eq!(tokens(&opened), 1);
     opened.close();
     assert!(root.join("initial-admin-token").exists());

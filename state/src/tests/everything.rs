@@ -2,13 +2,14 @@
 
 use model::blob::LinkUse;
 use model::decide::{
-    Complete, CreateBlobLink, CreateRegistration, Dispatch, EndAttempt, LimitRunner, Maker,
-    NoteClocks, PlanDeliveries, RecordTip, SignIn, Suspend,
+    Complete, CreateBlobLink, CreateRegistration, CreateUser, Dispatch, EndAttempt, Giver,
+    LimitRunner, Maker, NoteClocks, PlanDeliveries, RecordTip, SignIn, SignedInBy, Suspend,
 };
 use model::outbox::{DeliveryRecord, SendResult};
 use model::plan::Standing;
 use model::{
-    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, Rights, StepOutcome, StepStatus, TokenId,
+    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, Rights, Role, StepOutcome, StepStatus,
+    TokenId, UsedToken, UserId,
 };
 use uuid::Uuid;
 use workflow::notify::{NotifyName, Rule};
@@ -20,14 +21,14 @@ use crate::{AuditActor, AuditEntry};
 
 pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
     let state = &opened.state;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     let (token, secret) = state.read(|world| {
         let first = world.tokens().next().unwrap();
         (first.id, first.hash)
     });
     let sign_in = SignIn {
-        token,
-        secret,
+        by: SignedInBy::Token(UsedToken { token, secret }),
+        is_device: false,
         device: "a browser".to_owned(),
         address: "192.0.2.1".parse().unwrap(),
     };
@@ -37,7 +38,8 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         projects: Some([project].into()),
         labels: Some(vec!["linux".to_owned()]),
         maker: Some(Maker {
-            token,
+            token: Some(token),
+            user: UserId::OWNER,
             rights: Rights::admin(),
         }),
     };
@@ -48,9 +50,22 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         by: Rights::admin(),
     };
     state.submit(limit).await.unwrap();
+    let invite = CreateUser {
+        name: "kim".parse().unwrap(),
+        is_service: false,
+        is_administrator: false,
+        roles: [(project, Role::Operator)].into(),
+        by: Giver {
+            user: UserId::OWNER,
+            rights: Rights::admin(),
+            is_person: false,
+        },
+    };
+    state.submit(invite).await.unwrap();
     opened.set_values().await;
     let entry = AuditEntry {
         actor: Some(AuditActor {
+            user: Some("owner".to_owned()),
             token: Some(TokenId::from_uuid(Uuid::from_u128(1))),
             name: "somebody".to_owned(),
             ..AuditActor::default()
@@ -81,7 +96,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
     };
     state.submit(tip).await.unwrap();
     let caller = TokenId::from_uuid(Uuid::nil());
-    let key = IdempotencyKey::new(caller, "dispatch", "key", b"body");
+    let key = IdempotencyKey::new(caller.uuid(), "dispatch", "key", b"body");
     let dispatch = Dispatch {
         idempotency: Some(key),
         inputs: large_inputs(),
@@ -116,6 +131,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         use_for: LinkUse::Get,
         life: chrono::TimeDelta::days(1),
         token: Some(caller),
+        user: None,
     };
     state.submit(link).await.unwrap();
     for scan in [None, Some("build".to_owned())] {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use model::decide::{CreateToken, Dispatch, Once, Refusal};
-use model::{IdempotencyKey, Inputs, JobState, Made, Projects, Reason, Rights, Scopes, TokenId};
+use model::{
+    IdempotencyKey, Inputs, JobState, Made, Projects, Reason, Rights, Scopes, TokenId, UserId,
+};
 use store::{Key, OpenErrorKind};
 use workflow::InputValue;
 
@@ -15,7 +17,7 @@ use crate::{OpenError, SubmitError};
 #[tokio::test]
 async fn reopening_a_state_changes_nothing() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
-    opened.make_first_token().await;
+    opened.make_owner().await;
     let done = opened.running_job(fleet, "build").await;
     opened.complete(done).await;
     opened.running_job(fleet, "build").await;
@@ -94,7 +96,7 @@ async fn a_job_goes_from_dispatch_to_its_history() {
 async fn a_repeated_request_gets_the_job_of_the_first_request() {
     let (mut folder, opened, fleet) = Folder::prepared().await;
     let caller = TokenId::from_uuid(uuid::Uuid::from_u128(7));
-    let asked = |what: &[u8]| Some(IdempotencyKey::new(caller, "dispatch", "key", what));
+    let asked = |what: &[u8]| Some(IdempotencyKey::new(caller.uuid(), "dispatch", "key", what));
     let first = Dispatch {
         idempotency: asked(b"a"),
         ..opened.dispatch(fleet, "build")
@@ -124,10 +126,11 @@ async fn a_token_is_made_once_for_its_key_even_across_a_restart() {
             scopes: Scopes::admin(),
             life: None,
             projects: Projects::All,
+            owner: UserId::OWNER,
             granted_by: Rights::admin(),
             ends_by: None,
         },
-        key: Some(IdempotencyKey::new(caller, "tokens", "key", b"a")),
+        key: Some(IdempotencyKey::new(caller.uuid(), "tokens", "key", b"a")),
     };
     let token = opened.state.submit(create()).await.unwrap().token.id;
     opened.close();
@@ -163,7 +166,7 @@ async fn a_change_that_is_too_large_is_refused_and_nothing_changes() {
 async fn the_journal_never_holds_the_first_token() {
     let mut folder = Folder::new();
     let opened = folder.open().await;
-    let first = opened.make_first_token().await;
+    let first = opened.make_owner().await;
     let known = opened
         .state
         .read(|world| world.tokens().map(|token| (token.id, token.hash)).next());
@@ -190,7 +193,7 @@ async fn the_journal_never_holds_the_first_token() {
     // Without its record, the file makes nobody admin. An older version could leave this after a power failure.
     std::fs::remove_file(folder.path(&Layout::token(id))).unwrap();
     let opened = folder.open().await;
-    let second = opened.make_first_token().await;
+    let second = opened.make_owner().await;
     let hashes: Vec<_> = opened
         .state
         .read(|world| world.tokens().map(|token| token.hash).collect());

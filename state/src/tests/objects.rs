@@ -115,7 +115,7 @@ async fn large_inputs_are_a_file_of_their_job() {
     let caller = TokenId::from_uuid(uuid::Uuid::from_u128(7));
     let dispatch = Dispatch {
         inputs: large_inputs(),
-        idempotency: Some(IdempotencyKey::new(caller, "dispatch", "key", b"a")),
+        idempotency: Some(IdempotencyKey::new(caller.uuid(), "dispatch", "key", b"a")),
         ..opened.dispatch(fleet, "build")
     };
     let first = opened.state.dispatch(dispatch.clone()).await.unwrap();

@@ -45,6 +45,9 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     for token in world.tokens() {
         add("token", &token.id, to_value(&**token));
     }
+    for user in world.users() {
+        add("user", &user.id, to_value(&**user));
+    }
     for session in world.sessions() {
         add("session", &session.id, to_value(&**session));
     }

@@ -59,14 +59,14 @@ fn row(record: &AuditRecord) -> Markup {
         tr {
             td { (at(record.at)) }
             @match (&record.token, record.job, record.by()) {
-                (Some(token), _, _) => td title=(token.id) { (token.name) },
-                (None, Some(job), _) => td { "job " (job_link(job)) },
-                (None, None, Some(runner)) => td { (runner) },
-                (None, None, None) => td { "nobody" },
+                (Some(token), _, Some(by)) => td title=(token.id) { (by) },
+                (_, Some(job), _) => td { "job " (job_link(job)) },
+                (_, None, Some(by)) => td { (by) },
+                (_, None, None) => td { "nobody" },
             }
             td { @match record.address { Some(address) => (address), None => "several addresses" } }
             td { @match (record.session, &record.token) {
-                (Some(session), _) => span title=(session) { "browser" },
+                (Some(session), _) => span title=(session) { "session" },
                 (None, Some(_)) => "token",
                 (None, None) if record.job.is_some() => "step",
                 (None, None) => "",

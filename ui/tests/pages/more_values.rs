@@ -199,6 +199,7 @@ pub(crate) fn session(texts: Texts) -> Session {
 pub(crate) fn audit_record(texts: Texts) -> AuditRecord {
     AuditRecord {
         at: ago(30),
+        user: Some(texts.text("owner")),
         token: Some(AuditToken {
             id: id(80),
             name: texts.text("ci"),
@@ -252,6 +253,7 @@ pub(crate) fn records_of_jobs(texts: Texts) -> [AuditRecord; 2] {
 pub(crate) fn refused_sign_ins() -> AuditRecord {
     AuditRecord {
         at: ago(60),
+        user: None,
         token: None,
         job: None,
         runner: None,

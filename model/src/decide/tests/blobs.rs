@@ -132,6 +132,7 @@ fn a_link_expires_within_a_week_and_expired_links_are_removed() {
         use_for: LinkUse::Get,
         life,
         token: Some(TokenId::from_uuid(uuid::Uuid::nil())),
+        user: None,
     };
     for life in [TimeDelta::zero(), TimeDelta::days(8)] {
         let refused = test.run(create(life)).unwrap_err();

@@ -45,6 +45,7 @@ fn create_token() -> CreateToken {
         scopes: std::iter::once(Scope::JobRead).collect(),
         life: Some(LIFE),
         projects: crate::Projects::All,
+        owner: crate::UserId::OWNER,
         granted_by: crate::Rights::admin(),
         ends_by: None,
     }

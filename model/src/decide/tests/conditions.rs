@@ -12,7 +12,7 @@ use crate::limits::{OBSERVED, OPEN_CONDITIONS};
 use crate::testing::{TestWorld, complete, complete_all, key, source, step, succeeded};
 use crate::{
     Actor, ConditionId, JobId, ProjectId, Projects, Reason, Rights, ScanKey, Scope, Scopes,
-    StepOutcome, StepStatus,
+    StepOutcome, StepStatus, TokenManager, UserId,
 };
 
 const BACKUP: &str = "
@@ -376,6 +376,7 @@ fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
         scopes: Scopes::from_iter([Scope::JobRead]),
         projects: Projects::All,
         life: Some(TimeDelta::days(8)),
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };
@@ -387,7 +388,7 @@ fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
         Problem::TokenExpires { at: expires_at }
     );
     assert_eq!(only(&test).project, None);
-    let by = Rights::admin();
+    let by = TokenManager::owner();
     test.run(RevokeToken { token, by }).unwrap();
     assert_eq!(open(&test), [""; 0]);
 }

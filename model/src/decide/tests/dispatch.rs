@@ -8,19 +8,20 @@ use serde_json::json;
 use crate::decide::{Cancel, Dispatch, DropSource, Refusal, Retire, check_dispatch};
 use crate::limits::{
     IDEMPOTENCY, IDEMPOTENCY_SWEEP, SCHEDULED_JOBS_PER_SCAN, UNFINISHED_JOBS,
-    UNFINISHED_JOBS_PER_PROJECT, UNFINISHED_JOBS_PER_TOKEN,
+    UNFINISHED_JOBS_PER_PROJECT, UNFINISHED_JOBS_PER_SHARE,
 };
+use crate::moment::SeededEntropy;
 use crate::testing::{NIGHTLY, TestWorld, key, source};
 use crate::{
     Actor, Change, IdempotencyKey, Inputs, Job, JobId, JobState, ProjectId, TokenId, Trigger,
-    WorkflowId,
+    UserId, WorkflowId,
 };
 
 fn with_key(test: &TestWorld, workflow: WorkflowId, key: &str, body: &str) -> Dispatch {
     let token = TokenId::from_uuid(uuid::Uuid::nil());
     Dispatch {
         idempotency: Some(IdempotencyKey::new(
-            token,
+            token.uuid(),
             "/dispatch",
             key,
             body.as_bytes(),
@@ -213,8 +214,9 @@ fn the_number_of_jobs_is_bounded_per_scan_token_project_and_in_total() {
     let mut elsewhere = record.clone();
     elsewhere.workflow.id = WorkflowId::from_uuid(uuid::Uuid::nil());
     let token = |number| Actor::Token {
-        id: TokenId::from_uuid(uuid::Uuid::from_u128(number)),
+        id: TokenId::random(&mut SeededEntropy::new(7)),
         name: "t".to_owned(),
+        user: UserId::from_uuid(uuid::Uuid::from_u128(number)),
     };
     let dispatch = |test: &mut TestWorld, number| {
         let command = test.dispatch_of(workflow, "strict", json!({"target": "x"}));
@@ -229,12 +231,12 @@ fn the_number_of_jobs_is_bounded_per_scan_token_project_and_in_total() {
     fill(
         &mut test,
         &elsewhere,
-        unfinished + UNFINISHED_JOBS_PER_TOKEN,
+        unfinished + UNFINISHED_JOBS_PER_SHARE,
     );
-    let of_token = "dispatched with this token and unfinished";
+    let of_token = "dispatched by this user and unfinished";
     assert_eq!(
         dispatch(&mut test, 1),
-        Ok(Some((UNFINISHED_JOBS_PER_TOKEN, of_token)))
+        Ok(Some((UNFINISHED_JOBS_PER_SHARE, of_token)))
     );
     assert_eq!(dispatch(&mut test, 2), Ok(None));
 

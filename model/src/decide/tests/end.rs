@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::decide::{Cancel, DropSource, EndJob, Loss, Refusal, Retire};
 use crate::testing::{NIGHTLY, TestWorld, ended, key, source};
-use crate::{Actor, JobId, Reason, TokenId};
+use crate::{Actor, JobId, Reason, TokenId, UserId};
 
 const LOSSES: [Loss; 5] = [
     Loss::RunnerLost,
@@ -102,6 +102,7 @@ fn a_person_cancels_only_waiting_and_running_jobs() {
     let actor = Actor::Token {
         id: TokenId::from_uuid(uuid::Uuid::nil()),
         name: "ops".to_owned(),
+        user: UserId::OWNER,
     };
     let waiting = scheduled(&mut test);
     let (running, _) = test.running();

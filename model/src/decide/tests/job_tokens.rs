@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::blob::LinkUse;
 use crate::decide::{Again, Cancel, CreateBlobLink, Dispatch, EndJob, Loss, NoteProgram, Refusal};
-use crate::limits::{BLOB_LINK_LIFE, HOPS_BY_STEPS, UNFINISHED_JOBS_PER_TOKEN, WORKER_LAST_WORDS};
+use crate::limits::{BLOB_LINK_LIFE, HOPS_BY_STEPS, UNFINISHED_JOBS_PER_SHARE, WORKER_LAST_WORDS};
 use crate::limits::{CYCLE_PAUSE, WORKER_SESSION};
 use crate::testing::{NIGHTLY, TestWorld, complete, complete_all, job_token, source};
 use crate::{
@@ -243,7 +243,7 @@ fn the_jobs_that_steps_of_a_project_start_are_bounded_together() {
     let share = Share::Project(project());
     assert_eq!(test.world.unfinished_of_share(share), 1);
     let record = job(&test, made).clone();
-    for number in 1..UNFINISHED_JOBS_PER_TOKEN {
+    for number in 1..UNFINISHED_JOBS_PER_SHARE {
         let id = JobId::from_uuid(uuid::Uuid::from_u128(number as u128));
         let mut job = Job {
             id,
@@ -270,6 +270,7 @@ fn a_job_makes_links_for_reading_only_which_belong_to_its_project() {
         use_for,
         life: BLOB_LINK_LIFE,
         token: None,
+        user: None,
     };
     let refused = test.run(create(LinkUse::Put)).map(drop);
     assert!(matches!(refused, Err(Refusal::InvalidField { .. })));

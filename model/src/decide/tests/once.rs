@@ -5,13 +5,18 @@ use chrono::TimeDelta;
 use crate::decide::{CreateRegistration, CreateToken, Once, Refusal, RegenerateToken};
 use crate::limits::IDEMPOTENCY;
 use crate::testing::TestWorld;
-use crate::{IdempotencyKey, Made, Projects, Rights, Scopes, TokenId};
+use crate::{IdempotencyKey, Made, Projects, Rights, Scopes, TokenId, TokenManager, UserId};
 
 fn once<C>(command: C, key: &str, body: &str) -> Once<C> {
     let caller = TokenId::from_uuid(uuid::Uuid::nil());
     Once {
         command,
-        key: Some(IdempotencyKey::new(caller, "make", key, body.as_bytes())),
+        key: Some(IdempotencyKey::new(
+            caller.uuid(),
+            "make",
+            key,
+            body.as_bytes(),
+        )),
     }
 }
 
@@ -21,6 +26,7 @@ fn create() -> CreateToken {
         scopes: Scopes::admin(),
         life: None,
         projects: Projects::All,
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     }
@@ -62,7 +68,7 @@ fn a_repeated_regeneration_does_not_end_the_overlap_of_the_first() {
             token: before.id,
             overlap: TimeDelta::minutes(1),
             life: None,
-            by: Rights::admin(),
+            by: TokenManager::owner(),
             ends_by: None,
         },
         "k",

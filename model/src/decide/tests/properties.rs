@@ -201,7 +201,12 @@ impl Story {
         let token = TokenId::from_uuid(uuid::Uuid::nil());
         let idempotency = key.map(|key| {
             let request = workflow.to_string();
-            IdempotencyKey::new(token, "/dispatch", &key.to_string(), request.as_bytes())
+            IdempotencyKey::new(
+                token.uuid(),
+                "/dispatch",
+                &key.to_string(),
+                request.as_bytes(),
+            )
         });
         let Ok(checked) = self.test.dispatch_of(workflow, "probe", json!({})) else {
             return;

@@ -13,7 +13,7 @@ use crate::limits::OPEN_REGISTRATIONS;
 use crate::testing::{NIGHTLY, TestWorld, activate, register, source};
 use crate::{
     JobId, ProjectId, Projects, Reach, Reason, Rights, Runner, RunnerId, Scope, Scopes, SourceName,
-    Turns, WorkflowId, next_job, waiting,
+    TokenManager, Turns, UserId, WorkflowId, next_job, waiting,
 };
 
 fn other() -> SourceName {
@@ -57,10 +57,7 @@ fn push_to(test: &mut TestWorld, source: SourceName) -> WorkflowId {
 }
 
 fn rights(scope: Scope, projects: impl Into<BTreeSet<ProjectId>>) -> Rights {
-    Rights {
-        scopes: Scopes::from_iter([scope]),
-        projects: Projects::Only(projects.into()),
-    }
+    Rights::limited(Scopes::from_iter([scope]), Projects::Only(projects.into()))
 }
 
 /// A token with `runner:write` in these projects, as a maker.
@@ -70,13 +67,15 @@ fn maker(test: &mut TestWorld, projects: Projects) -> Maker {
         scopes: Scopes::from_iter([Scope::RunnerWrite]),
         projects,
         life: None,
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };
     let token = test.run(token).unwrap().token;
     Maker {
-        token: token.id,
-        rights: Rights::from(&*token),
+        token: Some(token.id),
+        user: UserId::OWNER,
+        rights: Rights::limited(token.scopes.clone(), token.projects.clone()),
     }
 }
 
@@ -216,13 +215,13 @@ fn a_registration_is_for_the_projects_of_its_maker() {
 fn a_registration_ends_with_the_rights_of_its_maker() {
     let mut test = two_projects();
     let maker = maker(&mut test, Projects::Only([own_project()].into()));
-    let token = maker.token;
+    let token = maker.token.unwrap();
     let create = CreateRegistration {
         maker: Some(maker),
         ..CreateRegistration::default()
     };
     let made = test.run(create).unwrap();
-    let by = Rights::admin();
+    let by = TokenManager::owner();
     test.run(RevokeToken { token, by }).unwrap();
     let late = test.run(register(made.secret.hash(), "one", &[]));
     assert_eq!(late.map(drop), Err(Refusal::BadRegistration));

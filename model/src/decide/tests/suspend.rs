@@ -142,6 +142,7 @@ fn actor() -> Actor {
     Actor::Token {
         id: crate::TokenId::from_uuid(uuid::Uuid::nil()),
         name: "ada".to_owned(),
+        user: crate::UserId::OWNER,
     }
 }
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::decide::{
-    CreateToken, InitialToken, NewToken, Refusal, RegenerateToken, RevokeToken, SignIn,
+    CreateToken, InitialToken, NewToken, Refusal, RegenerateToken, RevokeToken, SignIn, SignedInBy,
 };
-use crate::limits::{SESSIONS, TOKENS};
+use crate::limits::{SESSIONS, TOKENS, TOKENS_OF_USER};
 use crate::testing::TestWorld;
-use crate::{Change, Projects, Rights, Scope, Scopes, Token, TokenHash, TokenId};
+use crate::{
+    Change, Projects, Rights, Scope, Scopes, Token, TokenHash, TokenId, TokenManager, UsedToken,
+    User, UserId,
+};
 
 fn create(scopes: &[Scope]) -> CreateToken {
     CreateToken {
@@ -17,6 +20,7 @@ fn create(scopes: &[Scope]) -> CreateToken {
         scopes: scopes.iter().copied().collect(),
         life: Some(TimeDelta::days(1)),
         projects: Projects::All,
+        owner: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     }
@@ -39,10 +43,10 @@ fn a_token_is_found_by_its_hash_and_valid_until_it_expires() {
 fn a_token_cannot_create_a_stronger_token() {
     let mut test = TestWorld::new();
     let by = |scopes: &[Scope]| CreateToken {
-        granted_by: Rights {
-            scopes: [Scope::TokenWrite, Scope::JobRead].into_iter().collect(),
-            projects: Projects::All,
-        },
+        granted_by: Rights::limited(
+            [Scope::TokenWrite, Scope::JobRead].into_iter().collect(),
+            Projects::All,
+        ),
         ..create(scopes)
     };
     assert!(test.run(by(&[Scope::JobRead])).is_ok());
@@ -84,7 +88,7 @@ fn a_token_expires_no_later_than_its_maker() {
             token: made.unwrap().token.id,
             overlap: TimeDelta::zero(),
             life: life.map(TimeDelta::days),
-            by: Rights::admin(),
+            by: TokenManager::owner(),
             ends_by,
         });
         let end = renewed.unwrap().token.expires_at.unwrap();
@@ -148,6 +152,7 @@ fn the_number_of_tokens_is_bounded() {
         let token = Token {
             id: TokenId::random(&mut test.entropy),
             hash: TokenHash::of(&number.to_string()),
+            owner: UserId::random(&mut test.entropy),
             ..Token::clone(&first)
         };
         test.world.apply(&Change::Token(Arc::new(token)));
@@ -158,6 +163,29 @@ fn the_number_of_tokens_is_bounded() {
 }
 
 #[test]
+fn a_user_has_a_bounded_number_of_tokens_and_no_service_uses_it_up() {
+    let mut test = TestWorld::new();
+    for _ in 0..TOKENS_OF_USER {
+        test.run(create(&[Scope::JobRead])).unwrap();
+    }
+    let refusal = test.run(create(&[Scope::JobRead])).unwrap_err();
+    let tokens = TOKENS_OF_USER;
+    assert_eq!(refusal, Refusal::TooManyTokens { tokens });
+    let other = User {
+        id: UserId::random(&mut test.entropy),
+        name: "deploy".parse().unwrap(),
+        ..User::owner(test.now)
+    };
+    let owner = other.id;
+    test.world.apply(&Change::User(Arc::new(other)));
+    let of_other = CreateToken {
+        owner,
+        ..create(&[Scope::JobRead])
+    };
+    test.run(of_other).unwrap();
+}
+
+#[test]
 fn sessions_are_bounded_and_end_with_their_token() {
     let mut test = TestWorld::new();
     let made = test.run(create(&[Scope::JobRead])).unwrap();
@@ -165,38 +193,43 @@ fn sessions_are_bounded_and_end_with_their_token() {
     let sign_in = |test: &mut TestWorld, of: &NewToken| {
         test.pass(TimeDelta::seconds(1));
         let signed_in = test.run(SignIn {
-            token: of.token.id,
-            secret: of.secret.hash(),
+            by: SignedInBy::Token(UsedToken {
+                token: of.token.id,
+                secret: of.secret.hash(),
+            }),
+            is_device: false,
             device: "a browser".to_owned(),
             address: "192.0.2.1".parse().unwrap(),
         });
         signed_in.unwrap().session
     };
-    let of_other = sign_in(&mut test, &other);
     let all: Vec<_> = (0..=SESSIONS).map(|_| sign_in(&mut test, &made)).collect();
     let now = test.steady();
-    let valid = test.world.signed_in(made.token.id, now);
+    let valid = test.world.signed_in(UserId::OWNER, now);
     assert!(
         valid.into_iter().eq(&all[1..]),
         "the oldest session was removed"
     );
+    let of_other = sign_in(&mut test, &other);
 
     let regenerate = RegenerateToken {
         token: made.token.id,
         overlap: TimeDelta::zero(),
         life: None,
-        by: Rights::admin(),
+        by: TokenManager::owner(),
         ends_by: None,
     };
     test.run(regenerate).unwrap();
-    assert!(test.world.signed_in(made.token.id, now).is_empty());
+    let valid = test.world.signed_in(UserId::OWNER, now);
+    assert!(valid.into_iter().eq([&of_other]));
     let revoke = RevokeToken {
         token: made.token.id,
-        by: Rights::admin(),
+        by: TokenManager::owner(),
     };
     test.run(revoke).unwrap();
-    assert!(
-        test.world.sessions().eq([&of_other]),
-        "a session of the revoked token is left"
-    );
+    // The next sign-in removes the records of the ended sessions.
+    let last = sign_in(&mut test, &other);
+    let left: Vec<_> = test.world.sessions().map(|it| it.id).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.contains(&of_other.id) && left.contains(&last.id));
 }

@@ -96,7 +96,7 @@ impl Simulation {
             inputs: Inputs::Inline(BTreeMap::new()),
             actor: Actor::Daemon,
             idempotency: Some(IdempotencyKey::new(
-                caller,
+                caller.uuid(),
                 "dispatch",
                 &key,
                 key.as_bytes(),

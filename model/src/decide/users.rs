@@ -1,0 +1,502 @@
+//! Users: invitations, passwords, roles, and the end of an account.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::tokens::is_admin_token;
+use super::{Command, Decision, Refusal, Urgency};
+use crate::change::Change;
+use crate::limits::{INVITATION, PASSWORD_RESET, RECORDS_OF_USER_REMOVED, SESSIONS_REMOVED, USERS};
+use crate::moment::Moment;
+use crate::restored::UserPart;
+use crate::rights::Rights;
+use crate::role::Role;
+use crate::scope::Scope;
+use crate::session::BrowserSession;
+use crate::token::{PlainToken, Token, TokenHash, TokenKind};
+use crate::user::{PasswordHash, User, UserKind, UserLink, UserName, UserState};
+use crate::world::World;
+use crate::{ProjectId, SessionId, Timestamp, UserId};
+
+/// Who changes users.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Giver {
+    pub user: UserId,
+    /// Nobody gives more than these.
+    pub rights: Rights,
+    /// True if the whole person acts, and not a program with a token.
+    pub is_person: bool,
+}
+
+/// Make a user. A person gets an invitation.
+#[derive(Debug, Clone)]
+pub struct CreateUser {
+    pub name: UserName,
+    pub is_service: bool,
+    pub is_administrator: bool,
+    pub roles: BTreeMap<ProjectId, Role>,
+    pub by: Giver,
+}
+
+/// A user with the secret of a new link.
+#[derive(Debug, Clone)]
+pub struct NewUser {
+    pub user: Arc<User>,
+    /// Shown once. None for a service.
+    pub secret: Option<PlainToken>,
+}
+
+impl Command for CreateUser {
+    type Answer = NewUser;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewUser>, Refusal> {
+        let may_give = self.by.rights.may_give(self.is_administrator, &self.roles);
+        if !may_give || self.is_service && !self.by.rights.is_administrator() {
+            return Err(Refusal::MayNotGive);
+        }
+        if world.user_named(&self.name).is_some() {
+            let name = self.name.to_string();
+            return Err(Refusal::UserExists { name });
+        }
+        let users = world.user_count();
+        if users >= USERS {
+            return Err(Refusal::TooManyUsers { users });
+        }
+        let user = User {
+            id: UserId::random(moment.entropy),
+            name: self.name,
+            kind: match self.is_service {
+                true => UserKind::Service,
+                false => UserKind::Person { password: None },
+            },
+            state: match self.is_service {
+                true => UserState::Active,
+                false => UserState::Invited,
+            },
+            is_administrator: self.is_administrator,
+            roles: self.roles,
+            epoch: 0,
+            link: None,
+            created_at: moment.now,
+        };
+        if self.is_service {
+            return Ok(changed(user, None));
+        }
+        Ok(with_link(user, Some(self.by.user), moment))
+    }
+}
+
+fn changed(user: User, secret: Option<PlainToken>) -> Decision<NewUser> {
+    let user = Arc::new(user);
+    Decision {
+        changes: vec![Change::User(user.clone())],
+        answer: NewUser { user, secret },
+    }
+}
+
+/// Gives a user a new link. The former one ends.
+fn with_link(
+    mut user: User,
+    made_by: Option<UserId>,
+    moment: &mut Moment<'_>,
+) -> Decision<NewUser> {
+    let life = match user.state {
+        UserState::Invited => INVITATION,
+        UserState::Active | UserState::Deactivated | UserState::Deleted => PASSWORD_RESET,
+    };
+    let secret = PlainToken::random(TokenKind::UserLink, moment.entropy);
+    user.link = Some(UserLink {
+        hash: secret.hash(),
+        made_by,
+        expires_at: moment.steady + life,
+    });
+    changed(user, Some(secret))
+}
+
+/// Make a new invitation for a user who has not accepted one, or a link for a new password.
+#[derive(Debug, Clone)]
+pub struct MakeUserLink {
+    pub user: UserId,
+    /// None: somebody who may change the state folder.
+    pub by: Option<Giver>,
+}
+
+impl Command for MakeUserLink {
+    type Answer = NewUser;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewUser>, Refusal> {
+        let user = existing(world, self.user)?;
+        if !user.is_person() {
+            return Err(Refusal::invalid("user", "a service has no password"));
+        }
+        if user.state == UserState::Deactivated {
+            let problem = "the user is deactivated; activate it first";
+            return Err(Refusal::invalid("user", problem));
+        }
+        if let Some(by) = &self.by {
+            let is_invited = user.state == UserState::Invited;
+            let may_invite = is_invited && by.rights.may_give(user.is_administrator, &user.roles);
+            if !may_invite && !by.rights.is_administrator() {
+                return Err(Refusal::MayNotGive);
+            }
+            // A token that somebody has stolen must not become the whole person.
+            if by.user == user.id && !by.is_person && user.password().is_some() {
+                return Err(Refusal::OwnPassword);
+            }
+        }
+        let made_by = self.by.map(|by| by.user);
+        Ok(with_link(User::clone(user), made_by, moment))
+    }
+}
+
+/// Set a password with an invitation or a reset, which is used up. All sessions of the user end.
+#[derive(Debug, Clone)]
+pub struct UseUserLink {
+    pub link: TokenHash,
+    pub password: PasswordHash,
+}
+
+impl Command for UseUserLink {
+    type Answer = Arc<User>;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Arc<User>>, Refusal> {
+        let user = world.user_of_link(&self.link, moment.steady);
+        let user = user.ok_or(Refusal::NoSuchUserLink)?;
+        let user = User {
+            state: UserState::Active,
+            link: None,
+            ..with_password(user, self.password)
+        };
+        Ok(signed_out(world, user, None))
+    }
+}
+
+fn with_password(user: &User, password: PasswordHash) -> User {
+    User {
+        kind: UserKind::Person {
+            password: Some(password),
+        },
+        epoch: user.epoch + 1,
+        ..User::clone(user)
+    }
+}
+
+/// Stores a user whose epoch was raised. So all sessions end, except one that may be kept.
+fn signed_out(world: &World, user: User, keep: Option<SessionId>) -> Decision<Arc<User>> {
+    let user = Arc::new(user);
+    let mut changes = vec![Change::User(user.clone())];
+    if let Some(session) = keep.and_then(|keep| world.session(keep)) {
+        changes.push(Change::Session(Arc::new(BrowserSession {
+            epoch: user.epoch,
+            ..BrowserSession::clone(session)
+        })));
+    }
+    changes.extend(sessions_removed(world, user.id, keep));
+    Decision {
+        changes,
+        answer: user,
+    }
+}
+
+/// Change the own password. All other sessions of the user end.
+#[derive(Debug, Clone)]
+pub struct SetPassword {
+    pub user: UserId,
+    /// The session of the request. The person has just signed in.
+    pub session: SessionId,
+    pub password: PasswordHash,
+}
+
+impl Command for SetPassword {
+    type Answer = Arc<User>;
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(
+        self,
+        world: &World,
+        moment: &mut Moment<'_>,
+    ) -> Result<Decision<Arc<User>>, Refusal> {
+        let now = moment.steady;
+        let user = existing(world, self.user)?;
+        let session = world.session(self.session).filter(|session| {
+            session.user == user.id && session.with.is_none() && world.is_signed_in(session, now)
+        });
+        let session = session.ok_or(Refusal::NoSuchSession)?;
+        if !session.is_recent(now) {
+            return Err(Refusal::SignInAgain);
+        }
+        let user = User {
+            link: None,
+            ..with_password(user, self.password)
+        };
+        Ok(signed_out(world, user, Some(self.session)))
+    }
+}
+
+/// Activate or deactivate a user, or make an administrator of a user. Only administrators do.
+#[derive(Debug, Clone)]
+pub struct UpdateUser {
+    pub user: UserId,
+    pub active: Option<bool>,
+    pub administrator: Option<bool>,
+}
+
+/// A user, and whether the same command must be submitted again, because not everything fits into one commit.
+#[derive(Debug, Clone)]
+pub struct Updated {
+    pub user: Arc<User>,
+    pub is_unfinished: bool,
+}
+
+impl Command for UpdateUser {
+    type Answer = Updated;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Updated>, Refusal> {
+        let before = existing(world, self.user)?;
+        let mut user = User::clone(before);
+        user.is_administrator = self.administrator.unwrap_or(before.is_administrator);
+        match self.active {
+            Some(false) => user.state = UserState::Deactivated,
+            Some(true) if before.state == UserState::Deactivated => {
+                // Nothing that ended with the deactivation comes back.
+                if left_of(world, before.id).next().is_some() {
+                    return Ok(ended(world, before, User::clone(before)));
+                }
+                user.state = match before.kind {
+                    // Whoever never had a password needs an invitation, except the owner.
+                    UserKind::Person { password: None } if before.id != UserId::OWNER => {
+                        UserState::Invited
+                    }
+                    UserKind::Person { .. } | UserKind::Service => UserState::Active,
+                };
+            }
+            Some(true) | None => {}
+        }
+        keep_an_administrator(world, moment.steady, &user)?;
+        if self.active == Some(false) {
+            return Ok(ended(world, before, user));
+        }
+        let Decision { changes, answer } = stored(before, user);
+        let answer = Updated {
+            user: answer,
+            is_unfinished: false,
+        };
+        Ok(Decision { changes, answer })
+    }
+}
+
+fn stored(before: &Arc<User>, user: User) -> Decision<Arc<User>> {
+    if **before == user {
+        return Decision::unchanged(before.clone());
+    }
+    let user = Arc::new(user);
+    Decision {
+        changes: vec![Change::User(user.clone())],
+        answer: user,
+    }
+}
+
+/// Remove a user for ever. Only the name is left, so that nobody else gets it.
+#[derive(Debug, Clone)]
+pub struct DeleteUser {
+    pub user: UserId,
+}
+
+impl Command for DeleteUser {
+    type Answer = Updated;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<Updated>, Refusal> {
+        let before = world.user(self.user).ok_or(Refusal::NoSuchUser)?;
+        if before.is_deleted() && left_of(world, before.id).next().is_none() {
+            return Err(Refusal::NoSuchUser);
+        }
+        let user = User {
+            kind: match before.kind {
+                UserKind::Person { .. } => UserKind::Person { password: None },
+                UserKind::Service => UserKind::Service,
+            },
+            state: UserState::Deleted,
+            is_administrator: false,
+            roles: BTreeMap::new(),
+            ..User::clone(before)
+        };
+        keep_an_administrator(world, moment.steady, &user)?;
+        Ok(ended(world, before, user))
+    }
+}
+
+/// What a deactivated or deleted user still has: tokens, links to blobs, registrations, and links that the user has made for others.
+fn left_of(world: &World, user: UserId) -> impl Iterator<Item = Change> {
+    let is_its = move |token: &Token| token.owner == user;
+    let tokens = world.tokens().filter(move |token| is_its(token));
+    let tokens = tokens.map(|token| Change::TokenRemoved(token.id));
+    let links = world.blob_links().filter(move |link| {
+        let token = link.token.and_then(|token| world.token(token));
+        link.user == Some(user) || token.is_some_and(|token| is_its(token))
+    });
+    let links = links.map(|link| Change::BlobLinkRemoved(link.id));
+    let registrations = world.registrations().filter(move |registration| {
+        let token = registration.maker.and_then(|token| world.token(token));
+        registration.user == Some(user) || token.is_some_and(|token| is_its(token))
+    });
+    let registrations = registrations.map(|it| Change::RegistrationRemoved(it.id));
+    let invited = world.users().filter(move |other| {
+        let maker = other.link.as_ref().and_then(|link| link.made_by);
+        other.id != user && maker == Some(user)
+    });
+    let invited = invited.map(|other| {
+        let mut other = User::clone(other);
+        other.link = None;
+        Change::User(Arc::new(other))
+    });
+    // Others are found by their tokens, so tokens are the last.
+    links.chain(registrations).chain(invited).chain(tokens)
+}
+
+/// Ends the sessions of a user and, commit by commit, everything else that the user has.
+fn ended(world: &World, before: &Arc<User>, user: User) -> Decision<Updated> {
+    let is_first = before.state != user.state;
+    let user = User {
+        epoch: before.epoch + u64::from(is_first),
+        link: None,
+        ..user
+    };
+    let Decision {
+        mut changes,
+        answer: user,
+    } = stored(before, user);
+    changes.extend(sessions_removed(world, user.id, None));
+    let mut left = left_of(world, user.id);
+    changes.extend(left.by_ref().take(RECORDS_OF_USER_REMOVED));
+    let is_unfinished = left.next().is_some();
+    let answer = Updated {
+        user,
+        is_unfinished,
+    };
+    Decision { changes, answer }
+}
+
+/// End what a restored backup has brought back, even if nobody can manage the installation then.
+#[derive(Debug, Clone)]
+pub struct EndOfUser {
+    pub user: UserId,
+    pub part: UserPart,
+}
+
+impl Command for EndOfUser {
+    type Answer = Updated;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Updated>, Refusal> {
+        let before = existing(world, self.user)?;
+        let mut user = User::clone(before);
+        let Decision { changes, answer } = match self.part {
+            UserPart::Account => {
+                user.state = UserState::Deactivated;
+                return Ok(ended(world, before, user));
+            }
+            UserPart::Sessions => {
+                user.epoch += 1;
+                signed_out(world, user, None)
+            }
+            UserPart::Link => {
+                user.link = None;
+                stored(before, user)
+            }
+            UserPart::Role(project) => {
+                user.roles.remove(&project);
+                stored(before, user)
+            }
+            UserPart::Administrator => {
+                user.is_administrator = false;
+                stored(before, user)
+            }
+        };
+        let answer = Updated {
+            user: answer,
+            is_unfinished: false,
+        };
+        Ok(Decision { changes, answer })
+    }
+}
+
+/// Give a user a role in a project, change it, or take it.
+#[derive(Debug, Clone)]
+pub struct SetMember {
+    pub user: UserId,
+    pub project: ProjectId,
+    /// None takes the role.
+    pub role: Option<Role>,
+    pub by: Giver,
+}
+
+impl Command for SetMember {
+    type Answer = Arc<User>;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Arc<User>>, Refusal> {
+        let before = existing(world, self.user)?;
+        let rights = &self.by.rights;
+        if !rights.is_administrator() && !rights.may(Scope::MemberWrite, self.project) {
+            return Err(Refusal::MayNotGive);
+        }
+        let mut user = User::clone(before);
+        match self.role {
+            Some(role) => user.roles.insert(self.project, role),
+            None => user.roles.remove(&self.project),
+        };
+        // An invitation also gives this role. So whoever gives it must be able to stand for the whole invitation.
+        if let (Some(_), Some(link)) = (self.role, &mut user.link) {
+            if !rights.may_give(before.is_administrator, &user.roles) {
+                let problem = "has not accepted the invitation yet";
+                return Err(Refusal::invalid("user", problem));
+            }
+            link.made_by = link.made_by.map(|_| self.by.user);
+        }
+        Ok(stored(before, user))
+    }
+}
+
+fn existing(world: &World, user: UserId) -> Result<&Arc<User>, Refusal> {
+    let user = world.user(user).filter(|user| !user.is_deleted());
+    user.ok_or(Refusal::NoSuchUser)
+}
+
+/// Somebody must be able to manage the installation: with a password, as soon as anybody can, or else with a token.
+fn keep_an_administrator(world: &World, now: Timestamp, after: &User) -> Result<(), Refusal> {
+    let is_admin = |user: &User| user.is_active() && user.is_administrator;
+    let loses = world.user(after.id).is_some_and(|it| is_admin(it)) && !is_admin(after);
+    if !loses {
+        return Ok(());
+    }
+    let is_other = |it: &&Arc<User>| it.id != after.id;
+    let stays = if world.users().any(|user| user.can_administrate()) {
+        let mut others = world.users().filter(is_other);
+        others.any(|user| user.can_administrate())
+    } else {
+        let mut others = world.tokens().filter(|token| token.owner != after.id);
+        others.any(|token| is_admin_token(world, token) && !token.expires_soon(now))
+    };
+    stays.then_some(()).ok_or(Refusal::LastAdministrator)
+}
+
+/// Removes sessions of a user whose epoch is raised. A later sign-in removes what is left of them.
+pub(super) fn sessions_removed(
+    world: &World,
+    user: UserId,
+    keep: Option<SessionId>,
+) -> impl Iterator<Item = Change> {
+    let sessions = world.sessions_of(user);
+    let ended = sessions.filter(move |session| keep != Some(session.id));
+    let some = ended.take(SESSIONS_REMOVED).cloned();
+    some.map(Change::SessionRemoved)
+}

@@ -1,0 +1,168 @@
+//! The users, and the sessions of each.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::World;
+use crate::rights::Rights;
+use crate::session::BrowserSession;
+use crate::token::TokenHash;
+use crate::user::{User, UserLink, UserName, UserState};
+use crate::{SessionId, Timestamp, TokenId, UserId};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Users {
+    users: BTreeMap<UserId, Arc<User>>,
+    names: BTreeMap<UserName, UserId>,
+    link_hashes: HashMap<TokenHash, UserId>,
+    sessions: BTreeMap<SessionId, Arc<BrowserSession>>,
+    session_hashes: HashMap<TokenHash, SessionId>,
+    sessions_of: HashMap<UserId, BTreeSet<SessionId>>,
+}
+
+impl Users {
+    pub(super) fn put(&mut self, user: &Arc<User>) {
+        let before = self.users.insert(user.id, user.clone());
+        if let Some(link) = before.as_ref().and_then(|before| before.link.as_ref()) {
+            self.link_hashes.remove(&link.hash);
+        }
+        if let Some(link) = &user.link {
+            self.link_hashes.insert(link.hash, user.id);
+        }
+        self.names.insert(user.name.clone(), user.id);
+    }
+
+    pub(super) fn begin(&mut self, session: &Arc<BrowserSession>) {
+        self.session_hashes.insert(session.hash, session.id);
+        let of_user = self.sessions_of.entry(session.user).or_default();
+        of_user.insert(session.id);
+        self.sessions.insert(session.id, session.clone());
+    }
+
+    pub(super) fn end(&mut self, session: &BrowserSession) {
+        self.session_hashes.remove(&session.hash);
+        self.sessions.remove(&session.id);
+        if let Some(of_user) = self.sessions_of.get_mut(&session.user) {
+            of_user.remove(&session.id);
+            if of_user.is_empty() {
+                self.sessions_of.remove(&session.user);
+            }
+        }
+    }
+
+    pub(super) fn each_link(&mut self, change: impl Fn(UserId, Timestamp) -> Timestamp) {
+        for (id, user) in &mut self.users {
+            let Some(link) = &user.link else { continue };
+            let end = change(*id, link.expires_at);
+            if end != link.expires_at
+                && let Some(link) = &mut Arc::make_mut(user).link
+            {
+                link.expires_at = end;
+            }
+        }
+    }
+}
+
+impl World {
+    /// All users in the order of their names, including deleted users.
+    pub fn users(&self) -> impl Iterator<Item = &Arc<User>> {
+        let Users { names, users, .. } = &self.users;
+        names.values().filter_map(|id| users.get(id))
+    }
+
+    pub(crate) fn user_count(&self) -> usize {
+        self.users.users.len()
+    }
+
+    pub fn user(&self, id: UserId) -> Option<&Arc<User>> {
+        self.users.users.get(&id)
+    }
+
+    /// The user with this name, who may be deleted.
+    pub fn user_named(&self, name: &UserName) -> Option<&Arc<User>> {
+        self.user(*self.users.names.get(name)?)
+    }
+
+    /// The user for whom this invitation or reset is, if it is still valid at `now`.
+    pub fn user_of_link(&self, secret: &TokenHash, now: Timestamp) -> Option<&Arc<User>> {
+        let user = self.user(*self.users.link_hashes.get(secret)?)?;
+        let link = user.link.as_ref()?;
+        self.is_open(user, link, now).then_some(user)
+    }
+
+    /// True if a link can still be used. It ends with the right of its maker.
+    pub fn is_open(&self, user: &User, link: &UserLink, now: Timestamp) -> bool {
+        let may_open = match user.state {
+            UserState::Invited | UserState::Active => true,
+            UserState::Deactivated | UserState::Deleted => false,
+        };
+        let may_give = |maker| {
+            let maker = self.user(maker).filter(|maker| maker.is_active());
+            maker.is_some_and(|maker| maker.may_invite(user))
+        };
+        may_open && now < link.expires_at && link.made_by.is_none_or(may_give)
+    }
+
+    /// The present rights of somebody who has made something: with a token, or as a person without one.
+    pub fn rights_of_maker(
+        &self,
+        token: Option<TokenId>,
+        user: Option<UserId>,
+        now: Timestamp,
+    ) -> Option<Rights> {
+        let token = match token {
+            Some(token) => Some(self.token(token).filter(|token| token.is_valid(now))?),
+            None => None,
+        };
+        let user = self.user(token.map(|token| token.owner).or(user)?);
+        let user = user.filter(|user| user.is_active())?;
+        Some(Rights::of(user, token.map(|token| &**token)))
+    }
+
+    /// All sessions, including ended sessions.
+    pub fn sessions(&self) -> impl Iterator<Item = &Arc<BrowserSession>> {
+        self.users.sessions.values()
+    }
+
+    /// Sessions from this id on.
+    pub(crate) fn sessions_from(
+        &self,
+        id: SessionId,
+    ) -> impl Iterator<Item = &Arc<BrowserSession>> {
+        self.users.sessions.range(id..).map(|(_, session)| session)
+    }
+
+    pub fn session(&self, id: SessionId) -> Option<&Arc<BrowserSession>> {
+        self.users.sessions.get(&id)
+    }
+
+    /// The session with this secret.
+    pub fn session_of(&self, secret: &TokenHash) -> Option<&Arc<BrowserSession>> {
+        self.session(*self.users.session_hashes.get(secret)?)
+    }
+
+    /// The sessions of a user, including ended sessions.
+    pub fn sessions_of(&self, user: UserId) -> impl Iterator<Item = &Arc<BrowserSession>> {
+        let ids = self.users.sessions_of.get(&user).into_iter().flatten();
+        ids.filter_map(|id| self.session(*id))
+    }
+
+    /// True if a session is valid at `now`, together with its user and the token that it was made with.
+    pub fn is_signed_in(&self, session: &BrowserSession, now: Timestamp) -> bool {
+        let user = self.user(session.user);
+        let is_of_user = user.is_some_and(|it| it.is_active() && it.epoch == session.epoch);
+        let has_token = session.with.is_none_or(|used| {
+            let token = self.token(used.token);
+            token.is_some_and(|it| it.owner == session.user && it.accepts(&used.secret, now))
+        });
+        is_of_user && has_token && session.is_valid(now)
+    }
+
+    /// The valid sessions of a user at `now`, oldest first.
+    pub fn signed_in(&self, user: UserId, now: Timestamp) -> Vec<&Arc<BrowserSession>> {
+        let sessions = self.sessions_of(user);
+        let mut valid: Vec<_> = sessions.filter(|it| self.is_signed_in(it, now)).collect();
+        valid.sort_by_key(|session| (session.created_at, session.id));
+        valid
+    }
+}

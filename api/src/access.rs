@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use model::blob::LinkUse;
-use model::{BlobLink, JobId, PlainToken, Principal, Rights, Scope, TokenKind, World};
+use model::{BlobLink, Guard, JobId, PlainToken, Principal, Rights, Scope, TokenKind, World};
 use reconciler::{Handle, RunnerSession, Worker};
 use state::{AuditActor, AuditEntry};
 use wire::ErrorCode;
@@ -174,9 +174,12 @@ fn user(
     };
     service.count_request(principal.share(), peer)?;
     if let Some(scope) = scope.filter(|scope| !rights.scopes.allow(*scope)) {
-        return Err(match principal.job() {
-            Some(_) => Failure::without_permission(scope),
-            None => Failure::without_scope(scope),
+        return Err(match (principal.job(), principal.token()) {
+            (Some(_), _) => Failure::without_permission(scope),
+            (None, Some(_)) if !is_limited_by_role(handle, &principal, scope) => {
+                Failure::without_scope(scope)
+            }
+            (None, _) => Failure::without_role(scope),
         });
     }
     let token = handle
@@ -190,12 +193,22 @@ fn user(
     } else {
         handle.audited(audit_entry(handle, &principal, &head.arrival, &head.query))
     };
+    let guard = Guard::begin((principal, rights), scope);
     Ok(Visible::new(
         &handle,
         &service.events,
         &service.delivery,
-        (principal, rights),
+        guard,
     ))
+}
+
+/// True if the caller's token has the scope, so that only the roles of its owner lack it.
+fn is_limited_by_role(handle: &Handle, principal: &Principal, scope: Scope) -> bool {
+    let has_scope = |world: &World| {
+        let token = world.token(principal.token()?)?;
+        Some(token.scopes.allow(scope))
+    };
+    handle.state().read(has_scope).unwrap_or(false)
 }
 
 /// The signed-in browser of the session in the request.
@@ -317,12 +330,8 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
         ..Arrival::clone(&head.arrival)
     };
     let handle = handle.audited(audit_entry(handle, &principal, &arrival, ""));
-    let user = Visible::new(
-        &handle,
-        &service.events,
-        &service.delivery,
-        (principal, rights),
-    );
+    let guard = Guard::begin((principal, rights), Some(use_for.scope()));
+    let user = Visible::new(&handle, &service.events, &service.delivery, guard);
     Some(Linked { user, link })
 }
 

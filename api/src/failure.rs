@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{HeaderName, RETRY_AFTER};
-use model::{JobId, Scope, Scopes, error_chain};
+use model::{JobId, Role, Scope, Scopes, error_chain};
 use uuid::Uuid;
 use wire::{ErrorCode, FieldError, Problem};
 
@@ -96,6 +96,16 @@ impl Failure {
     }
 
     /// The same for the token of a job.
+    /// The caller's user has no role with the scope: in the project, or in any.
+    pub(crate) fn without_role(scope: Scope) -> Self {
+        let needed = match Role::least_with(scope) {
+            Some(role) => format!("this needs the role `{role}` in the project"),
+            None => "this is for administrators".to_owned(),
+        };
+        Self::new(ErrorCode::Forbidden, needed)
+            .hint("a maintainer of the project or an administrator gives roles")
+    }
+
     pub(crate) fn without_permission(scope: Scope) -> Self {
         let failure = Self::new(
             ErrorCode::Forbidden,

@@ -27,6 +27,7 @@ pub(crate) mod sessions;
 pub(crate) mod sources;
 pub(crate) mod suspensions;
 pub(crate) mod tokens;
+pub(crate) mod users;
 mod validate;
 pub(crate) mod why;
 mod worker;
@@ -82,6 +83,8 @@ pub(crate) async fn session(
         SessionRoute::EndSessions => Box::pin(sessions::end_all(user, &request)),
         SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(user, request)),
         SessionRoute::CreateBlobLink => Box::pin(blob_links::create(user, request)),
+        SessionRoute::ShowUser => json!(users::show_own(user, request.parameter(0))?),
+        SessionRoute::ShowMe => json!(users::me(user)),
     };
     answer.await
 }
@@ -194,10 +197,21 @@ pub(crate) async fn user(
         UserRoute::ListBlobLinks => json!(blob_links::list(user, query)?),
         UserRoute::RevokeBlobLink => done!(blob_links::revoke(user, path(0))),
         UserRoute::Events => Box::pin(events::listen(user, &request)),
-        UserRoute::ListTokens => json!(tokens::list(user, &Window::of(query)?)),
+        UserRoute::ListTokens => {
+            json!(tokens::list(user, query.get("user"), &Window::of(query)?)?)
+        }
         UserRoute::CreateToken => Box::pin(tokens::create(user, request)),
         UserRoute::RegenerateToken => Box::pin(tokens::regenerate(user, request)),
         UserRoute::RevokeToken => done!(tokens::revoke(user, path(0))),
+        UserRoute::MoveToken => Box::pin(tokens::change_owner(user, request)),
+        UserRoute::ListUsers => json!(users::list(user, &Window::of(query)?)),
+        UserRoute::CreateUser => Box::pin(users::create(user, request)),
+        UserRoute::UpdateUser => Box::pin(users::change(user, request)),
+        UserRoute::DeleteUser => done!(users::delete(user, path(0))),
+        UserRoute::CreateUserLink => Box::pin(users::create_link(user, request)),
+        UserRoute::ListMembers => json!(users::members(user, path(0), &Window::of(query)?)?),
+        UserRoute::SetMember => Box::pin(users::set_member(user, request)),
+        UserRoute::RemoveMember => done!(users::remove_member(user, path(0), path(1))),
         UserRoute::ListAudit => json!(audit::list(user, &AuditQuery::of(query)?).await?),
         UserRoute::ListChannels => {
             json!(channels::list(

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use bytes::Buf;
 use futures_util::{FutureExt, Stream};
-use http::HeaderMap;
 use http::header::{
     ALLOW, AUTHORIZATION, HOST, HeaderName, IF_MATCH, IF_NONE_MATCH, IF_RANGE, ORIGIN, RANGE,
     X_CONTENT_TYPE_OPTIONS,
 };
+use http::{HeaderMap, StatusCode};
 use listen::Connection;
+use model::Seen;
 use reconciler::Handle;
 use uuid::Uuid;
 use warp::filters::path::FullPath;
@@ -30,6 +31,7 @@ use crate::reply;
 use crate::request::{Arrival, Query, Request};
 use crate::routes::{LocalRoute, Matched, PublicRoute, find};
 use crate::service::{Front, Head, Service};
+use crate::visible::Visible;
 
 static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -175,10 +177,15 @@ async fn respond<B: Buf>(
         headers: head.headers,
         body,
     };
-    handle(service, caller, request).await
+    handle(service, caller, route.path, request).await
 }
 
-async fn handle(service: &Service, caller: Caller, request: Request) -> Result<Response, Failure> {
+async fn handle(
+    service: &Service,
+    caller: Caller,
+    pattern: &'static str,
+    request: Request,
+) -> Result<Response, Failure> {
     let handle = &service.handle;
     match caller {
         Caller::Local(LocalRoute::Metrics) => Box::pin(health::metrics(service)).await,
@@ -188,17 +195,55 @@ async fn handle(service: &Service, caller: Caller, request: Request) -> Result<R
             shown.map_err(|failure| failure.seen_with(&user.rights().scopes))
         }
         Caller::Action(route, user) => {
+            let named = Named::of(pattern, &request);
             let done = pages::act(service, &user, route, request).await;
-            done.map_err(|failure| failure.seen_with(&user.rights().scopes))
+            done.map_err(|failure| named.explain(failure, &user))
         }
         Caller::Session(route, user) => handlers::session(&user, route, request).await,
         Caller::User(route, user) => {
+            let named = Named::of(pattern, &request);
             let answer = handlers::user(&user, route, request).await;
-            answer.map_err(|failure| failure.seen_with(&user.rights().scopes))
+            answer.map_err(|failure| named.explain(failure, &user))
         }
         Caller::Link(route, linked) => Box::pin(blob_links::follow(&linked, route, request)).await,
         Caller::Runner(route, runner) => handlers::of_runner(handle, route, runner, request).await,
         Caller::Worker(route, worker) => handlers::of_worker(handle, route, &worker, request).await,
+    }
+}
+
+/// What a request names: a project, or a workflow in one.
+struct Named {
+    project: Option<String>,
+    workflow: Option<String>,
+}
+
+impl Named {
+    fn of(pattern: &str, request: &Request) -> Self {
+        let first = |name: &str| {
+            let has = pattern.split('/').find(|it| it.starts_with('{')) == Some(name);
+            has.then(|| request.parameter(0).to_owned())
+        };
+        let in_path = first("{project}").or_else(|| first("{source}"));
+        Self {
+            project: in_path.or_else(|| {
+                let mut pairs = request.query.pairs().iter();
+                let found = pairs.find(|(name, _)| name == "project");
+                found.map(|(_, project)| project.clone())
+            }),
+            workflow: first("{workflow}"),
+        }
+    }
+
+    /// Nothing is found where the caller has too weak a role. If the caller sees it, the answer says which role is needed.
+    fn explain(&self, failure: Failure, user: &Visible) -> Failure {
+        let is_missing = failure.status() == StatusCode::NOT_FOUND;
+        let look = |seen: Seen<'_>| match (&self.project, &self.workflow) {
+            (Some(named), _) => Some(handlers::projects::find(seen, named).ok()?.project),
+            (None, Some(named)) => Some(handlers::workflows::find(seen, named).ok()?.project),
+            (None, None) => None,
+        };
+        let without_role = is_missing.then(|| user.without_role(look)).flatten();
+        without_role.unwrap_or_else(|| failure.seen_with(&user.rights().scopes))
     }
 }
 

@@ -101,10 +101,11 @@ names! {
         MoveBlob ListBlobLinks RevokeBlobLink Events ListTokens CreateToken RegenerateToken
         RevokeToken ListAudit ListChannels ShowChannel SetChannel DeleteChannel TestChannel RetryChannel
         ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule PreviewRule ListRunners ShowRunner
-        LimitRunner DeleteRunner CreateRegistration
+        LimitRunner DeleteRunner CreateRegistration MoveToken ListUsers CreateUser UpdateUser DeleteUser CreateUserLink
+        ListMembers SetMember RemoveMember
     }
     SessionRoute {
-        ListSessions EndSession EndSessions CreateSignInLink CreateBlobLink
+        ListSessions EndSession EndSessions CreateSignInLink CreateBlobLink ShowUser ShowMe
     }
     LinkRoute {
         Download Inspect Upload
@@ -180,6 +181,7 @@ mod projects;
 mod runners;
 mod sessions;
 mod tokens;
+mod users;
 mod workflows;
 
 pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
@@ -193,6 +195,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         tokens::ROUTES,
         runners::ROUTES,
         sessions::ROUTES,
+        users::ROUTES,
     ];
     areas.concat()
 });
@@ -242,7 +245,7 @@ impl UserRoute {
 impl SessionRoute {
     /// Whether the token of a job is sufficient. The other routes are about the credentials of a person.
     pub fn takes_jobs(self) -> bool {
-        self == Self::CreateBlobLink
+        matches!(self, Self::CreateBlobLink | Self::ShowMe)
     }
 
     /// Whether the session of a browser is sufficient. A session must not make a link, which would outlive it.

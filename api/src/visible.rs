@@ -11,28 +11,26 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use model::condition::Subject;
+use model::decide::{Giver, Refusal};
 use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::{
-    Actor, BrowserSession, EventId, Job, JobId, Principal, ProjectId, Projects, Rights, Runner,
-    RunnerId, Scope, Seen, Timestamp, TokenId, WorkflowId, World,
+    Actor, BrowserSession, EventId, Guard, Job, JobId, Principal, ProjectId, Projects, Rights,
+    Runner, RunnerId, Scope, Seen, Timestamp, TokenId, User, WorkflowId, World,
 };
 use reconciler::Handle;
 use state::{AuditFilter, AuditRecord, DayPage, DayPlace, Seq, State};
 use tokio::sync::watch;
-use wire::ErrorCode;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
-use crate::failure::{Failure, job_token_over, no_such_link, unauthorized};
+use crate::failure::{Failure, job_token_over, no_such_link};
 use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TOKEN_LISTENERS};
 
 /// The daemon, limited to what a caller may see and do.
 #[derive(Clone)]
 pub(crate) struct Visible {
     handle: Handle,
-    principal: Arc<Principal>,
-    /// The rights at the beginning of the request, with the scope of its route.
-    first_rights: Arc<Rights>,
+    guard: Arc<Guard>,
     events: Arc<Hub>,
     delivery: Arc<delivery::Settings>,
 }
@@ -63,54 +61,53 @@ impl Visible {
         handle: &Handle,
         events: &Arc<Hub>,
         delivery: &Arc<delivery::Settings>,
-        (principal, rights): (Principal, Rights),
+        guard: Guard,
     ) -> Self {
+        let guard = Arc::new(guard);
         Self {
-            handle: handle.clone(),
-            principal: Arc::new(principal),
-            first_rights: Arc::new(rights),
+            handle: handle.guarded(guard.clone()),
+            guard,
             events: events.clone(),
             delivery: delivery.clone(),
         }
     }
 
     pub(crate) fn principal(&self) -> &Principal {
-        &self.principal
+        &self.guard.by
     }
 
-    /// What the caller may see now. A request that ends its own credential still gets its answer, with the first rights; commands
-    /// and streams check the credential themselves.
+    /// What the caller may do now, in the projects in which the caller has the scope of the request. Commands and streams check
+    /// the credential themselves.
     pub(crate) fn rights(&self) -> Rights {
         self.state().read(|world| self.rights_in(world))
     }
 
     /// The same, while the world is read.
     fn rights_in(&self, world: &World) -> Rights {
-        let rights = self.principal.rights(world, self.handle.time(world));
-        rights.unwrap_or_else(|| Rights::clone(&self.first_rights))
+        self.guard.rights(world, self.handle.time(world))
+    }
+
+    /// What the caller may do now in all projects, for what a page offers besides its content.
+    pub(crate) fn all_rights(&self) -> Rights {
+        let state = self.state();
+        state.read(|world| self.guard.all_rights(world, self.handle.time(world)))
     }
 
     /// Checks that the caller still has the rights with which the request began. Bodies, waits and streams may take hours.
     fn check(&self, world: &World) -> Result<(), Failure> {
-        let first = &self.first_rights;
-        match self.principal.rights(world, self.handle.time(world)) {
-            Some(rights) if rights.cover(first) => Ok(()),
-            Some(_) | None if self.principal.is_link() => Err(no_such_link()),
-            Some(_) => Err(Failure::new(
-                ErrorCode::Forbidden,
-                "the rights of the caller were reduced during this request",
-            )
-            .hint("send the request again")),
-            None if self.principal.job().is_some() => Err(job_token_over()),
-            None => Err(unauthorized()),
-        }
+        let checked = self.guard.check(world, self.handle.time(world));
+        checked.map_err(|refusal| match refusal {
+            _ if self.principal().is_link() => no_such_link(),
+            Refusal::NoRights if self.principal().job().is_some() => job_token_over(),
+            refusal => Failure::from(refusal),
+        })
     }
 
     /// The sessions that the caller may end, the oldest first.
     pub(crate) fn signed_in(&self) -> Vec<Arc<BrowserSession>> {
         let only = self.only_sessions_with();
         self.handle.state().read(|world| {
-            let user = self.principal.user().into_iter();
+            let user = self.principal().user().into_iter();
             let sessions = user.flat_map(|it| world.signed_in(it, self.handle.time(world)));
             let is_shown = |it: &&Arc<BrowserSession>| {
                 only.is_none() || it.with.map(|with| with.token) == only
@@ -132,11 +129,11 @@ impl Visible {
     /// tokens: they end all sessions of their user.
     pub(super) fn only_sessions_with(&self) -> Option<TokenId> {
         let manages = self.rights().scopes.allow(Scope::TokenWrite);
-        self.principal.token().filter(|_| !manages)
+        self.principal().token().filter(|_| !manages)
     }
 
     pub(crate) fn actor(&self) -> Actor {
-        self.principal.actor()
+        self.principal().actor()
     }
 
     pub(crate) async fn stopping(&self) {
@@ -146,7 +143,7 @@ impl Visible {
     /// Waits until the caller has lost rights. A stream ends then.
     pub(crate) async fn rights_lost(&self) -> Failure {
         // The credential of a job ends with the job. Other links of a project end by themselves.
-        let mut changed = match (self.principal.job(), self.principal.user()) {
+        let mut changed = match (self.principal().job(), self.principal().user()) {
             (Some(job), _) => self.state().job_changed(job),
             (None, Some(user)) => self.state().user_changed(user),
             (None, None) => self.state().changed(),
@@ -155,7 +152,7 @@ impl Visible {
             changed.mark_unchanged();
             let life = self.state().read(|world| {
                 self.check(world)?;
-                let end = self.principal.ends_at(world);
+                let end = self.principal().ends_at(world);
                 Ok::<_, Failure>(end.and_then(|end| (end - self.handle.time(world)).to_std().ok()))
             });
             let life = match life {
@@ -189,6 +186,45 @@ impl Visible {
         self.read(look).map(Shown)
     }
 
+    /// What the caller lacks in the project that `look` finds, if the caller sees it, but may not do this there. Without it, the
+    /// answer would be that nothing is there.
+    pub(crate) fn without_role(
+        &self,
+        look: impl FnOnce(Seen<'_>) -> Option<ProjectId>,
+    ) -> Option<Failure> {
+        self.state().read(|world| {
+            let now = self.handle.time(world);
+            let project = look(world.seen_by(&self.guard.all_rights(world, now)))?;
+            let scope = self.guard.lacks(project, world, now)?;
+            Some(Failure::without_role(scope))
+        })
+    }
+
+    /// What `look` makes of the caller's own user.
+    pub(crate) fn own<R>(&self, look: impl FnOnce(Seen<'_>, &User) -> R) -> Option<R> {
+        self.state().read(|world| {
+            let own = world.user(self.principal().user()?)?;
+            Some(look(
+                world.seen_by(&self.guard.all_rights(world, self.handle.time(world))),
+                own,
+            ))
+        })
+    }
+
+    /// Who gives roles and makes users in this request.
+    pub(crate) fn giver(&self) -> Result<Giver, Failure> {
+        Ok(Giver {
+            user: self.own_user()?,
+            rights: self.rights(),
+            is_person: self.principal().is_person(),
+        })
+    }
+
+    /// When the caller's credential ends.
+    pub(crate) fn ends_at(&self) -> Option<Timestamp> {
+        self.state().read(|world| self.principal().ends_at(world))
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.handle.now()
     }
@@ -212,7 +248,7 @@ impl Visible {
             Projects::Only(_) | Projects::All => None,
         };
         let wanted = Wanted {
-            principal: self.principal.clone(),
+            principal: Arc::new(self.principal().clone()),
             only_project: project.or(of_rights),
             project,
             workflow,
@@ -293,9 +329,11 @@ impl Visible {
     ) -> Result<Vec<T>, Failure> {
         let rights = self.rights();
         let sees = |event: &Event| {
-            rights.scopes.allow(event.subject.scope())
-                && (event.what.job().is_none() || rights.scopes.allow(Scope::JobRead))
-                && event.project.is_none_or(|project| rights.sees(project))
+            let may = |scope| match event.project {
+                Some(project) => rights.may(scope, project),
+                None => rights.scopes.allow(scope),
+            };
+            may(event.subject.scope()) && (event.what.job().is_none() || may(Scope::JobRead))
         };
         // Only who sees everything hears of a runner that was removed.
         let sees_runner = |world: &World, event: &Event| match &event.subject {

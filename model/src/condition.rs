@@ -46,10 +46,12 @@ impl Condition {
             (None, Subject::Channel { .. }) => Scope::Admin,
             (_, subject) => subject.scope(),
         };
-        rights.scopes.allow(scope)
-            && (self.problem.job().is_none() || rights.scopes.allow(Scope::JobRead))
-            && self.project.is_none_or(|project| rights.sees(project))
-            && rights.see_any(&self.projects)
+        let names_job = self.problem.job().is_some();
+        let may = |scope| match self.project {
+            Some(project) => rights.may(scope, project),
+            None => rights.scopes.allow(scope),
+        };
+        may(scope) && (!names_job || may(Scope::JobRead)) && rights.see_any(&self.projects)
     }
 }
 

@@ -21,6 +21,7 @@ mod derive;
 mod error_chain;
 pub mod event;
 mod frozen;
+mod guard;
 mod history;
 mod hops;
 mod id;
@@ -80,6 +81,7 @@ pub use change::{Change, HistoryEntry, LedgerEntry};
 pub use clause::Clause;
 pub use clocks::Clocks;
 pub use error_chain::{causes, error_chain};
+pub use guard::Guard;
 pub use history::HistoryLine;
 pub use hops::{Circle, Hops};
 pub use id::{

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use chrono::NaiveDate;
 use workflow::ScanName;
 use workflow::notify::NotifyName;
 
@@ -19,6 +20,7 @@ use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
 use crate::rights::Rights;
+use crate::role::Role;
 use crate::rules::ProjectRules;
 use crate::runner::{Runner, may_manage};
 use crate::scan_head::{ScanHead, Totals};
@@ -26,6 +28,7 @@ use crate::schedule::Upcoming;
 use crate::source::{Source, StaleFile};
 use crate::suspension::Suspension;
 use crate::token::Token;
+use crate::user::User;
 use crate::waiting::Slots;
 use crate::world::World;
 use crate::{
@@ -300,6 +303,37 @@ impl<'w> Seen<'w> {
     /// The jobs that use the slots of a runner, including jobs of projects that the caller does not see.
     pub fn slots(self, runner: RunnerId, holding: Option<&BTreeSet<JobId>>) -> Slots {
         Slots::of(self.world, runner, holding)
+    }
+
+    /// The users, for administrators.
+    pub fn users(self) -> impl Iterator<Item = &'w Arc<User>> {
+        let sees = self.rights.is_administrator();
+        let users = self.world.users().filter(|user| !user.is_deleted());
+        users.filter(move |_| sees)
+    }
+
+    /// A user by name, for administrators and for those who give roles.
+    pub fn user(self, name: &str) -> Option<&'w Arc<User>> {
+        let may = self.rights.is_administrator() || self.rights.scopes.allow(Scope::MemberWrite);
+        let user = self.world.user_named(&name.parse().ok()?)?;
+        (may && !user.is_deleted()).then_some(user)
+    }
+
+    /// The members of a project with their roles.
+    pub fn members(self, project: ProjectId) -> impl Iterator<Item = (&'w Arc<User>, Role)> {
+        let sees = self.rights.sees(project);
+        let users = self.world.users().filter(move |_| sees);
+        users.filter_map(move |user| Some((user, *user.roles.get(&project)?)))
+    }
+
+    /// The days on which users have used tokens and sessions, for administrators.
+    pub fn days_of_use(self) -> impl Iterator<Item = (UserId, NaiveDate)> + 'w {
+        let sees = self.rights.is_administrator();
+        let tokens = self.world.tokens();
+        let tokens = tokens.filter_map(|token| Some((token.owner, token.last_used?)));
+        let sessions = self.world.sessions();
+        let sessions = sessions.map(|session| (session.user, session.seen_at.date_naive()));
+        tokens.chain(sessions).filter(move |_| sees)
     }
 
     /// Any token, for administrators.

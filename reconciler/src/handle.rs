@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use model::decide::{LimitRunner, RemoveRunner};
 use model::retention::RetentionSettings;
 use model::{
-    Clock, Entropy, Job, Principal, Reason, Rights, RunnerId, SealingKeys, Timestamp, World,
+    Clock, Entropy, Guard, Job, Principal, Reason, Rights, RunnerId, SealingKeys, Timestamp, World,
     waiting,
 };
 use state::{AuditEntry, State, SubmitError};
@@ -124,6 +124,17 @@ impl Handle {
     #[must_use]
     pub fn audited(&self, entry: AuditEntry) -> Self {
         let state = self.state.audited(entry);
+        Self {
+            blobs: self.blobs.with_state(state.clone()),
+            state,
+            parts: self.parts.clone(),
+        }
+    }
+
+    /// The same handle for one request: each of its decisions checks the rights of the caller.
+    #[must_use]
+    pub fn guarded(&self, guard: Arc<Guard>) -> Self {
+        let state = self.state.guarded(guard);
         Self {
             blobs: self.blobs.with_state(state.clone()),
             state,

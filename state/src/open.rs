@@ -184,6 +184,7 @@ impl State {
                 shared,
                 queue,
                 audited: None,
+                guard: None,
             },
             committer,
             is_restored,

@@ -8,8 +8,8 @@ use model::event::Event;
 use model::outbox::DeliveryRecord;
 use model::retention::Position;
 use model::{
-    AuditAction, Clock, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey, Timestamp,
-    UserId, World,
+    AuditAction, Clock, Guard, Job, JobId, PlainToken, Projects, Recent, RevisionRef, ScanKey,
+    Timestamp, UserId, World,
 };
 use store::volume::Volume;
 use store::{Batch, DiskBytes, Room, Seq};
@@ -41,6 +41,8 @@ pub struct State {
     pub(crate) queue: mpsc::Sender<Waiting>,
     /// Writes the audit lines for commands of this handle. `None` if it does not serve a person's request.
     pub(crate) audited: Option<Arc<Audited>>,
+    /// Checked in each decision of this handle. `None` if it does not serve a person's request.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 pub(crate) struct Shared {
@@ -74,6 +76,15 @@ impl State {
     #[must_use]
     pub fn audited_claim(&self, entry: AuditEntry) -> Self {
         self.with_audit(Audited::Claim(entry))
+    }
+
+    /// A handle for one request: each of its decisions checks the rights of the caller.
+    #[must_use]
+    pub fn guarded(&self, guard: Arc<Guard>) -> Self {
+        Self {
+            guard: Some(guard),
+            ..self.clone()
+        }
     }
 
     fn with_audit(&self, audited: Audited) -> Self {
@@ -143,6 +154,7 @@ impl State {
             attachment: Box::new(attachment),
             rewritten,
             audited: self.audited.clone(),
+            guard: self.guard.clone(),
             reply,
         };
         if self.queue.send(Box::new(submission)).await.is_err() {

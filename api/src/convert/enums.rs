@@ -34,6 +34,7 @@ convert_both_ways! {
     model::StepStatus, wire::StepStatus { Running Succeeded Failed Cancelled Skipped }
     model::StepOutcome, wire::StepOutcome { Succeeded Failed Cancelled Skipped }
     model::SuspendedPart, wire::SuspendedPart { Workflow Scan }
+    model::Role, wire::Role { Viewer Operator Maintainer }
     model::Scope, wire::Scope {
         ProjectRead ProjectWrite WorkflowRead WorkflowWrite WorkflowSuspend ConditionWrite JobRead JobWrite JobCancel
         Dispatch BlobRead BlobWrite SecretWrite NotifyRead NotifyWrite RunnerRead RunnerWrite MemberWrite TokenWrite

@@ -221,6 +221,7 @@ impl From<Refusal> for Failure {
             }
             Refusal::LastAdministrator => Self::new(ErrorCode::LastAdmin, text)
                 .hint("`everscan user invite NAME --administrator` makes another one"),
+            Refusal::NoRights => crate::failure::unauthorized(),
             Refusal::RightsReduced => {
                 Self::new(ErrorCode::Forbidden, text).hint("send the request again")
             }

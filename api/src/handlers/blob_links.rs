@@ -50,8 +50,13 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
         return Err(Failure::new(ErrorCode::Forbidden, message)
             .hint("a person can make one; the job itself can upload with its token"));
     }
-    if !user.rights().scopes.allow(use_for.scope()) {
-        return Err(Failure::without_scope(use_for.scope()));
+    if !user.rights().may(use_for.scope(), *project) {
+        return Err(match user.principal().token() {
+            Some(_) if !user.rights().scopes.allow(use_for.scope()) => {
+                Failure::without_scope(use_for.scope())
+            }
+            _ => Failure::without_role(use_for.scope()),
+        });
     }
     let life = workflow::parse_duration(&asked.expires_in)
         .map_err(|error| Failure::invalid("expires_in", error.to_string()))?;

@@ -212,7 +212,7 @@ pub(crate) async fn deliveries(
 
 /// The newest messages about a job, each with its newest attempt. None if the caller may not see them or the log cannot be read.
 pub(super) async fn messages(user: &Visible, job: &Job) -> Vec<wire::Delivery> {
-    let may = user.rights().scopes.allow(Scope::NotifyRead);
+    let may = user.all_rights().may(Scope::NotifyRead, job.project);
     if !may || user.read(|seen| seen.channels().next().is_none()) {
         return Vec::new();
     }

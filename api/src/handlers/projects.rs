@@ -275,7 +275,7 @@ pub(super) fn named(seen: Seen<'_>, names: &[String]) -> Result<BTreeSet<Project
     names.map(|name| Ok(find(seen, name)?.project)).collect()
 }
 
-pub(super) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
+pub(crate) fn find<'w>(seen: Seen<'w>, text: &str) -> Result<&'w Arc<Source>, Failure> {
     let named = text.parse().ok().and_then(|name| seen.source(&name));
     let by_id = || text.parse().ok().and_then(|id| seen.source_of(id));
     named.or_else(by_id).ok_or_else(|| {

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use http::StatusCode;
 use model::decide::{self, NewToken, Once};
 use model::limits::TOKEN_LIFE;
-use model::{Projects, Scopes, Token, TokenId};
+use model::{Projects, Scopes, Token, TokenId, User, UserId};
 use warp::reply::Response;
 use wire::{CreateToken, CreatedToken, Page, RegenerateToken};
 
@@ -20,15 +20,32 @@ use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
 
-pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::Token> {
+/// The tokens of a user, of `all`, or else of the caller.
+pub(crate) fn list(
+    user: &Visible,
+    owner: Option<&str>,
+    window: &Window,
+) -> Result<Page<wire::Token>, Failure> {
     let now = user.steady();
-    user.managed_tokens(|seen, tokens| {
+    let owner = match owner {
+        Some("all") => None,
+        Some(named) => Some(owner_named(user, named)?),
+        None => Some(user.own_user()?),
+    };
+    Ok(user.managed_tokens(|seen, tokens| {
         window.cut(
-            tokens,
+            tokens.filter(|token| owner.is_none_or(|owner| token.owner == owner)),
             |token| format!("{:020}-{}", token.created_at.timestamp_micros(), token.id),
             |token| convert::token(seen, token, now),
         )
-    })
+    }))
+}
+
+fn owner_named(user: &Visible, named: &str) -> Result<UserId, Failure> {
+    let is_own = |own: &User| (own.name.as_str() == named).then_some(own.id);
+    let own = user.own(|_, own| is_own(own)).flatten();
+    let found = own.or_else(|| user.read(|seen| Some(seen.user(named)?.id)));
+    found.ok_or_else(|| Failure::not_found("user", named))
 }
 
 pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Response, Failure> {
@@ -48,12 +65,13 @@ pub(crate) async fn make(
     let key = attempt.key(user, "create token")?;
     let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
-    if let Some(user) = &asked.user {
-        return Err(Failure::not_found("user", user));
-    }
+    let owner = match &asked.user {
+        Some(named) => service_named(user, named)?,
+        None => user.own_user()?,
+    };
     let projects = match asked.projects {
         // By default the projects of the caller's token.
-        None => user.rights().projects,
+        None => user.own_projects()?,
         Some(names) => Projects::Only(user.read(|seen| projects::named(seen, &names))?),
     };
     let life = match (life(asked.expires_in_seconds)?, asked.never_expires) {
@@ -64,7 +82,6 @@ pub(crate) async fn make(
         (None, true) => None,
         (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
     };
-    let owner = user.own_user()?;
     let create = |granted_by, latest_end| {
         let command = decide::CreateToken {
             name: asked.name,
@@ -119,6 +136,39 @@ pub(crate) async fn renew(
 pub(crate) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     let token = user.managed_tokens(|_, tokens| find(tokens, named))?;
     user.revoke_token(token).await
+}
+
+/// The service user for whom an administrator makes a token. With a token of another person, the caller would act as that
+/// person.
+fn service_named(user: &Visible, named: &str) -> Result<UserId, Failure> {
+    let owner = owner_named(user, named)?;
+    let is_person = user.read(|seen| seen.user(named).is_none_or(|found| found.is_person()));
+    if user.own_user()? == owner || user.rights().is_administrator() && !is_person {
+        return Ok(owner);
+    }
+    Err(Failure::new(
+        wire::ErrorCode::Forbidden,
+        "administrators make tokens for service users; people make their own",
+    ))
+}
+
+pub(super) async fn change_owner(
+    user: &Visible,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let asked: wire::MoveToken = request.body.json(&request.headers).await?;
+    Ok(reply::ok(
+        &give(user, request.parameter(0), &asked.user).await?,
+    ))
+}
+
+/// Gives a token to another user.
+pub(crate) async fn give(user: &Visible, named: &str, to: &str) -> Result<wire::Token, Failure> {
+    let token = user.managed_tokens(|_, tokens| find(tokens, named))?;
+    let to = owner_named(user, to)?;
+    let moved = user.move_token(token, to).await?;
+    let now = user.steady();
+    Ok(user.read(|seen| convert::token(seen, &moved, now)))
 }
 
 /// Finds a token by its id, or by a unique name.

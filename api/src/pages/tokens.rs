@@ -26,7 +26,11 @@ fn page(
     refused: &Refused,
 ) -> Result<Markup, Failure> {
     let page = pages::Tokens {
-        tokens: &tokens::list(frame.user, &frame.window()?),
+        tokens: &tokens::list(
+            frame.user,
+            frame.request.query.get("user"),
+            &frame.window()?,
+        )?,
         created,
         refused,
     };

@@ -85,6 +85,7 @@ parameters! {
 
     FOCUS "focus", "The scan whose neighbours the graph shows.", word();
     LANES "lanes", "The span of the lanes: `week`, or a day.", word();
+    USER "user", "The owner of the tokens, or `all`. Without it, the own ones.", text();
     NEXT "next", "The page to show after the sign-in.", text();
 }
 

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use delivery::{Outcome, send_test};
 use model::channel::{Channel, Target};
 use model::decide::{
-    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, DeleteChannel,
-    DeleteRule, DeleteSecret, DeleteVar, LimitRunner, Maker, NewRegistration, Once, Precondition,
-    Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetRule, SetVar, SignOut,
-    SignOutEverywhere, Silence, Suspend,
+    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, CreateUser,
+    DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar, LimitRunner, MakeUserLink,
+    Maker, MoveToken, NewRegistration, Once, Precondition, Refusal, Resume, RevokeBlobLink,
+    RevokeToken, SendAgain, SetChannel, SetMember, SetRule, SetVar, SignOut, SignOutEverywhere,
+    Silence, Suspend, UpdateUser,
 };
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, Principal,
-    ProjectId, ProjectSecrets, Rights, RunnerId, SealingKey, SecretValue, Seen, SessionId,
+    ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, ProjectId,
+    ProjectSecrets, Projects, Rights, RunnerId, SealingKey, SecretValue, Seen, SessionId,
     SourceName, StoredSecret, Timestamp, Token, TokenId, TokenManager, UsedToken, UserId,
     WorkflowId, World,
 };
@@ -32,6 +33,11 @@ use crate::failure::{Failure, not_for_jobs};
 pub(crate) trait Submitted: Command {}
 
 impl Submitted for Acknowledge {}
+impl Submitted for CreateUser {}
+impl Submitted for DeleteUser {}
+impl Submitted for MakeUserLink {}
+impl Submitted for SetMember {}
+impl Submitted for UpdateUser {}
 impl Submitted for ApproveRemoval {}
 impl Submitted for DeleteRule {}
 impl Submitted for DeleteChannel {}
@@ -60,7 +66,7 @@ impl Visible {
     /// The daemon, for a command about tokens. A replaced secret must not replace the new secret.
     fn managing(&self) -> Result<&Handle, Failure> {
         let handle = self.acting()?;
-        let Some(UsedToken { token, secret }) = self.principal.used() else {
+        let Some(UsedToken { token, secret }) = self.principal().used() else {
             self.own_user()?;
             return Ok(handle);
         };
@@ -221,8 +227,29 @@ impl Visible {
         &self,
         create: impl FnOnce(Rights, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
-        let create = create(self.rights(), self.token_expires_at());
+        // The roles of the owner always limit a token. So a person's token may also be for all projects.
+        let granted = Rights {
+            projects: self.own_projects()?,
+            ..self.rights()
+        };
+        let create = create(granted, self.token_expires_at());
         Ok(self.managing()?.state().submit(create).await?)
+    }
+
+    /// The projects of the caller's credential, without its owner's roles.
+    pub(crate) fn own_projects(&self) -> Result<Projects, Failure> {
+        let manager = self.token_manager().ok_or_else(not_for_jobs)?;
+        Ok(manager.projects)
+    }
+
+    /// Gives a token to another user.
+    pub(crate) async fn move_token(
+        &self,
+        token: TokenId,
+        to: UserId,
+    ) -> Result<Arc<Token>, Failure> {
+        let command = MoveToken { token, to };
+        Ok(self.managing()?.state().submit(command).await?)
     }
 
     /// Submits a command that ends the present secret of a token. The command gets the same.
@@ -237,19 +264,19 @@ impl Visible {
     }
 
     fn token_expires_at(&self) -> Option<Timestamp> {
-        let token = self.principal.token()?;
+        let token = self.principal().token()?;
         self.state().read(|world| world.token(token)?.expires_at)
     }
 
     /// The user of a caller who manages credentials.
     pub(crate) fn own_user(&self) -> Result<UserId, Failure> {
-        self.principal.user().ok_or_else(not_for_jobs)
+        self.principal().user().ok_or_else(not_for_jobs)
     }
 
     fn token_manager(&self) -> Option<TokenManager> {
         self.state().read(|world| {
             let rights = self.rights_in(world);
-            self.principal.token_manager(world, &rights)
+            self.principal().token_manager(world, &rights)
         })
     }
 
@@ -260,7 +287,7 @@ impl Visible {
     ) -> R {
         self.state().read(|world| {
             let rights = self.rights_in(world);
-            let manager = self.principal.token_manager(world, &rights);
+            let manager = self.principal().token_manager(world, &rights);
             let manages =
                 |token: &&Arc<Token>| manager.as_ref().is_some_and(|it| it.manages(token));
             look(world.seen_by(&rights), &mut world.tokens().filter(manages))
@@ -288,11 +315,11 @@ impl Visible {
 
     /// Ends the caller's token. A person, or a token that manages tokens, ends all tokens of the user.
     pub(crate) async fn end_tokens(&self) -> Result<(), Failure> {
-        let own = self.principal.token();
+        let own = self.principal().token();
         let tokens: Vec<TokenId> = match self.only_sessions_with() {
             Some(token) => vec![token],
             None => self.managed_tokens(|_, tokens| {
-                let its = tokens.filter(|token| Some(token.owner) == self.principal.user());
+                let its = tokens.filter(|token| Some(token.owner) == self.principal().user());
                 its.map(|token| token.id).collect()
             }),
         };
@@ -312,7 +339,7 @@ impl Visible {
         let created = AuditAction::sign_in_link_created(expires_at);
         self.acting()?.state().note_request(created).await?;
         let sign_ins = self.acting()?.sign_ins();
-        Ok(sign_ins.make_link(Principal::clone(&self.principal)))
+        Ok(sign_ins.make_link(self.principal().clone()))
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {
@@ -344,7 +371,7 @@ impl Visible {
             projects: projects.0.clone(),
             labels,
             maker: Some(Maker {
-                token: self.principal.token(),
+                token: self.principal().token(),
                 user: self.own_user()?,
                 rights: self.rights(),
             }),

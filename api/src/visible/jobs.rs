@@ -21,9 +21,13 @@ impl Visible {
     pub(crate) async fn job(&self, id: JobId) -> Result<ShownJob, Failure> {
         let job = self.state().job(id).await?;
         let rights = self.rights();
-        job.filter(|job| rights.sees(job.project))
-            .map(Shown)
-            .ok_or_else(|| Failure::no_such_job(id))
+        match job {
+            Some(job) if rights.sees(job.project) => Ok(Shown(job)),
+            Some(job) => Err(self
+                .without_role(|_| Some(job.project))
+                .unwrap_or_else(|| Failure::no_such_job(id))),
+            None => Err(Failure::no_such_job(id)),
+        }
     }
 
     /// A job by its id, or by the first or last digits of the id.
@@ -62,7 +66,7 @@ impl Visible {
     /// Waits for the turn to make a list that reads histories.
     pub(crate) async fn list_turn(&self) -> Turn {
         static TURNS: Turns = Turns::new(LISTS_AT_ONCE, LISTS_OF_TOKEN);
-        TURNS.wait(self.principal.share()).await
+        TURNS.wait(self.principal().share()).await
     }
 
     /// Jobs whose ids begin or end with some digits, newest first, among the unfinished and the newest finished ones.

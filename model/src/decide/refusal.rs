@@ -163,6 +163,9 @@ pub enum Refusal {
     /// Nobody could manage the installation any more.
     #[error("this is the last administrator who can sign in; make another one first")]
     LastAdministrator,
+    /// The credential of the caller has ended during the request.
+    #[error("the credential has ended")]
+    NoRights,
     /// The caller had more rights when the request began.
     #[error("the rights of the caller were reduced during this request")]
     RightsReduced,

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use model::decide::{Command, Decision, Urgency, decide};
-use model::{Change, Moment, ScanKey, World};
+use model::{Change, Guard, Moment, ScanKey, World};
 use store::{Batch, Room};
 use tokio::sync::oneshot;
 
@@ -77,6 +77,8 @@ pub(crate) struct Submission<C: Command> {
     pub(crate) rewritten: Option<Rewritten>,
     /// The audit lines of the command, if it belongs to a person's request.
     pub(crate) audited: Option<Arc<Audited>>,
+    /// The rights that the command needs, if it belongs to a person's request.
+    pub(crate) guard: Option<Arc<Guard>>,
     pub(crate) reply: oneshot::Sender<Result<C::Answer, SubmitError>>,
 }
 
@@ -135,6 +137,10 @@ impl<C: Command> Submission<C> {
             | (Urgency::Finishing, _) => {}
         }
         let (now, time) = (moment.now, moment.steady);
+        if let Some(guard) = &self.guard {
+            let checked = guard.check(deciding.world, time);
+            checked.map_err(SubmitError::Refused)?;
+        }
         let decided = catch_panic::<C, _>(|| decide(deciding.world, self.command.clone(), moment))?;
         let decision = decided.map_err(SubmitError::Refused)?;
         let unwritten = |error: serde_json::Error| {

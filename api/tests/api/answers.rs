@@ -214,6 +214,11 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         format!("/v0/jobs/{finished}/context"),
         // Compared in `runners`.
         "/v0/runners/one".to_owned(),
+        // Compared in `users`.
+        "/v0/users".to_owned(),
+        "/v0/users/ann".to_owned(),
+        "/v0/me".to_owned(),
+        "/v0/projects/main/members".to_owned(),
         // Compared in `sources`.
         "/v0/sources/main/tips".to_owned(),
         // Compared in `revisions`.

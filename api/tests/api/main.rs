@@ -69,3 +69,4 @@ mod sources;
 mod suspensions;
 mod tokens;
 mod truths;
+mod users;

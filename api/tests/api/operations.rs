@@ -233,12 +233,31 @@ impl Tour {
         self.admin(Method::DELETE, "/v0/blobs/c").await;
     }
 
+    async fn users(&mut self) {
+        let ann = json!({ "name": "ann" });
+        self.send(Method::POST, "/v0/users", &ann).await;
+        for path in ["/v0/users", "/v0/users/ann", "/v0/me"] {
+            self.admin(Method::GET, path).await;
+        }
+        self.admin(Method::POST, "/v0/users/ann/link").await;
+        let member = "/v0/projects/main/members/ann";
+        self.send(Method::PUT, member, &json!({ "role": "viewer" }))
+            .await;
+        self.admin(Method::GET, "/v0/projects/main/members").await;
+        self.admin(Method::DELETE, member).await;
+        self.send(Method::PATCH, "/v0/users/ann", &json!({ "active": false }))
+            .await;
+        self.admin(Method::DELETE, "/v0/users/ann").await;
+    }
+
     async fn tokens_and_sessions(&mut self) {
         let asked = json!({ "name": "ci", "scopes": ["job:read"] });
         self.send(Method::POST, "/v0/tokens", &asked).await;
         self.admin(Method::GET, "/v0/tokens").await;
         self.send(Method::POST, "/v0/tokens/ci/regenerate", &json!({}))
             .await;
+        let to = json!({ "user": "owner" });
+        self.send(Method::POST, "/v0/tokens/ci/move", &to).await;
         self.admin(Method::DELETE, "/v0/tokens/ci").await;
         let asked = json!({ "token": self.service.admin });
         let session = self
@@ -332,6 +351,7 @@ async fn every_operation_succeeds_as_the_document_says() {
     tour.read(&job).await;
     tour.values().await;
     tour.blobs().await;
+    tour.users().await;
     tour.tokens_and_sessions().await;
     tour.commands(&job).await;
     tour.files().await;

@@ -97,6 +97,7 @@ impl Bench {
             self.queue
                 .try_send(Box::new(Submission {
                     audited,
+                    guard: None,
                     command,
                     attachment,
                     rewritten: None,

@@ -163,12 +163,6 @@ fn user(
         Some(cookie) => {
             let found = valid(handle, |world| Principal::of_cookie(world, &cookie))?;
             session::check_origin(&head.arrival.method, &head.headers, peer)?;
-            let session = handle
-                .state()
-                .read(|world| world.session(cookie.session).cloned());
-            if let Some(session) = session {
-                handle.sign_ins().note_session(&session);
-            }
             found
         }
     };
@@ -182,9 +176,14 @@ fn user(
             (None, _) => Failure::without_role(scope),
         });
     }
-    let token = handle
-        .state()
-        .read(|world| world.token(principal.token()?).cloned());
+    let (session, token) = handle.state().read(|world| {
+        let session = principal.session().and_then(|id| world.session(id));
+        let token = principal.token().and_then(|id| world.token(id));
+        (session.cloned(), token.cloned())
+    });
+    if let Some(session) = session {
+        handle.sign_ins().note_session(&session);
+    }
     if let Some(token) = token {
         handle.sign_ins().note_use(&token);
     }
@@ -224,6 +223,11 @@ pub(crate) fn signed_in(
 /// The caller with this access token, or with the token of a job.
 fn of_bearer(handle: &Handle, headers: &HeaderMap) -> Result<(Principal, Rights), Failure> {
     let secret = bearer(headers)?;
+    if let Ok(secret) = PlainToken::parse(TokenKind::Device, secret) {
+        let session =
+            |world: &World| Principal::of_session(world, world.session_of(&secret.hash())?);
+        return valid(handle, session);
+    }
     match PlainToken::parse(TokenKind::Job, secret) {
         Ok(secret) => {
             let found = valid(handle, |world| Principal::of_job(world, secret.hash()));

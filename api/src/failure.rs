@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use http::header::{HeaderName, RETRY_AFTER};
+use model::decide::Refusal;
 use model::{JobId, Role, Scope, Scopes, error_chain};
 use uuid::Uuid;
 use wire::{ErrorCode, FieldError, Problem};
@@ -294,6 +295,11 @@ pub(crate) fn no_such_link() -> Failure {
         "this link does not exist or has expired",
     )
     .hint("ask the person who sent the link for a new link")
+}
+
+/// The answer to every invalid invitation or reset. It does not name the reason.
+pub(crate) fn no_such_user_link() -> Failure {
+    Refusal::NoSuchUserLink.into()
 }
 
 /// Shortens a caller's text, so that a message can repeat it.

@@ -24,6 +24,7 @@ pub(crate) mod runners;
 pub(crate) mod scans;
 pub(crate) mod schema;
 pub(crate) mod sessions;
+pub(crate) mod sign_in;
 pub(crate) mod sources;
 pub(crate) mod suspensions;
 pub(crate) mod tokens;
@@ -51,6 +52,7 @@ use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::routes::{RunnerRoute, SessionRoute, UserRoute, WorkerRoute};
+use crate::service::Service;
 use crate::visible::Visible;
 
 /// A running handler on the heap, as large as it needs to be. One future for all handlers would have the size of the largest,
@@ -73,6 +75,7 @@ macro_rules! done {
 }
 
 pub(crate) async fn session(
+    service: &Service,
     user: &Visible,
     route: SessionRoute,
     request: Request,
@@ -82,6 +85,7 @@ pub(crate) async fn session(
         SessionRoute::EndSession => Box::pin(sessions::end(user, &request)),
         SessionRoute::EndSessions => Box::pin(sessions::end_all(user, &request)),
         SessionRoute::CreateSignInLink => Box::pin(sessions::create_link(user, request)),
+        SessionRoute::ChangePassword => Box::pin(sign_in::change_password(service, user, request)),
         SessionRoute::CreateBlobLink => Box::pin(blob_links::create(user, request)),
         SessionRoute::ShowUser => json!(users::show_own(user, request.parameter(0))?),
         SessionRoute::ShowMe => json!(users::me(user)),

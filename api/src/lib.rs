@@ -36,7 +36,7 @@ pub use base::BasePath;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub use handlers::fuzzing;
-pub use handlers::sessions::sign_in_path;
+pub use handlers::sign_in::{sign_in_path, user_link_path};
 pub use openapi::DOCUMENT as OPENAPI;
 pub use rate::Rate;
 pub use routes::{

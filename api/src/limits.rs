@@ -17,6 +17,15 @@ pub(crate) const REFUSALS: Rate = Rate {
     burst: NonZeroU32::new(100).unwrap(),
 };
 
+/// How long a browser is known after a sign-in: the longest that browsers keep a cookie.
+pub(crate) const KNOWN_BROWSER: Duration = Duration::from_secs(400 * 24 * 3600);
+
+/// How long the sign-in of a device is held: shorter than the idle time-outs of common proxies.
+pub(crate) const DEVICE_WAIT: Duration = Duration::from_secs(30);
+
+/// How long a device should wait if too many others wait. Each waits for 10 minutes at most.
+pub(crate) const DEVICE_REST: Duration = Duration::from_secs(60);
+
 /// Characters of a path in the audit log: every ordinary path fits.
 pub(crate) const AUDITED_CHARS: usize = 1_000;
 

@@ -83,6 +83,13 @@ pub(crate) fn set(response: &mut Response, name: HeaderName, value: &str) {
     }
 }
 
+/// Adds a header, beside others with this name.
+pub(crate) fn add(response: &mut Response, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().append(name, value);
+    }
+}
+
 /// Sets a header to a static value, without a copy.
 pub(crate) fn set_static(response: &mut Response, name: HeaderName, value: &'static str) {
     let value = HeaderValue::from_static(value);

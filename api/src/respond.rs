@@ -23,7 +23,7 @@ use wire::ErrorCode;
 use crate::access::{Caller, LINKED_BLOBS, SIGN_IN_LINKS, authenticate};
 use crate::body::Body;
 use crate::failure::{Failure, shorten};
-use crate::handlers::{self, Answering, blob_links, health, runners, schema, sessions};
+use crate::handlers::{self, Answering, blob_links, health, runners, schema, sign_in};
 use crate::metrics::NO_ROUTE;
 use crate::pages::{self, Reader};
 use crate::peer::{Peer, is_among};
@@ -115,7 +115,7 @@ async fn answer<B: Buf>(
 
 /// The path for the log. The secret of a link is left out.
 fn logged(path: &str) -> &str {
-    let secret = [LINKED_BLOBS, SIGN_IN_LINKS];
+    let secret = [LINKED_BLOBS, SIGN_IN_LINKS, sign_in::USER_LINKS];
     let known = secret.into_iter().find(|known| path.starts_with(known));
     known.unwrap_or(path)
 }
@@ -199,7 +199,7 @@ async fn handle(
             let done = pages::act(service, &user, route, request).await;
             done.map_err(|failure| named.explain(failure, &user))
         }
-        Caller::Session(route, user) => handlers::session(&user, route, request).await,
+        Caller::Session(route, user) => handlers::session(service, &user, route, request).await,
         Caller::User(route, user) => {
             let named = Named::of(pattern, &request);
             let answer = handlers::user(&user, route, request).await;
@@ -263,7 +263,8 @@ async fn public(
         PublicRoute::WorkflowSchema => return Ok(schema::workflow(&request)),
         PublicRoute::OpenApi => return Ok(schema::openapi(&request)),
         PublicRoute::Docs => return Ok(schema::docs(&request)),
-        PublicRoute::CreateSession => Box::pin(sessions::create(handle, request)),
+        PublicRoute::CreateSession => Box::pin(sign_in::create(service, request)),
+        PublicRoute::BeginDeviceLogin => Box::pin(sign_in::begin_device(handle, request)),
         PublicRoute::RegisterRunner => Box::pin(runners::register(handle, request)),
     };
     answer.await
@@ -313,6 +314,7 @@ mod tests {
     fn the_log_has_no_secret_of_a_path() {
         assert_eq!(logged("/v0/linked-blobs/evl_x"), "/v0/linked-blobs/");
         assert_eq!(logged("/login/evi_x"), "/login/");
+        assert_eq!(logged("/welcome/evu_x"), "/welcome/");
         assert_eq!(logged("/jobs/x"), "/jobs/x");
     }
 

@@ -85,7 +85,7 @@ macro_rules! names {
 
 names! {
     PublicRoute {
-        Healthz Readyz WorkflowSchema OpenApi Docs RegisterRunner CreateSession LoginPage LinkPage Login
+        Healthz Readyz WorkflowSchema OpenApi Docs RegisterRunner CreateSession BeginDeviceLogin LoginPage LinkPage Login
         Asset
     }
     LocalRoute {
@@ -105,7 +105,7 @@ names! {
         ListMembers SetMember RemoveMember
     }
     SessionRoute {
-        ListSessions EndSession EndSessions CreateSignInLink CreateBlobLink ShowUser ShowMe
+        ListSessions EndSession EndSessions CreateSignInLink ChangePassword CreateBlobLink ShowUser ShowMe
     }
     LinkRoute {
         Download Inspect Upload

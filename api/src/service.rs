@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::HeaderMap;
+use identity::Passwords;
 use listen::{Cidr, ServerTls};
 use model::Share;
 use reconciler::Handle;
@@ -53,6 +54,7 @@ pub(crate) struct Service {
     pub(crate) local_from: Vec<Cidr>,
     pub(crate) base_path: BasePath,
     pub(crate) delivery: Arc<delivery::Settings>,
+    pub(crate) passwords: Passwords,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
     /// Requests of users from other machines.
@@ -71,6 +73,7 @@ impl Service {
         metrics.follow(&handle);
         let folder = front.state_folder;
         Self {
+            passwords: Passwords::new(handle.sign_ins().random()),
             handle,
             metrics,
             renewals: Renewals::default(),

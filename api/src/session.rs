@@ -1,4 +1,5 @@
-//! The cookie of a browser's session, and the origins that may send requests with it.
+//! The cookies of a browser, and the origins that may send requests with them. One cookie is the session; the other only says that
+//! its user has signed in from this browser before.
 
 use std::net::IpAddr;
 
@@ -10,55 +11,85 @@ use model::limits::SESSION_LIFE;
 use wire::ErrorCode;
 
 use crate::failure::Failure;
+use crate::limits::KNOWN_BROWSER;
 use crate::peer::Peer;
 use crate::request::Arrival;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// The name of the cookie. Over HTTPS its prefix binds it to this host. A daemon below a path has a cookie for that path, which
+/// What a cookie is for.
+#[derive(Clone, Copy)]
+enum Use {
+    Session,
+    KnownBrowser,
+}
+
+/// The name of a cookie. Over HTTPS its prefix binds it to this host. A daemon below a path has a cookie for that path, which
 /// that prefix does not allow. Plain HTTP is only for this machine; there the name contains the port, because browsers share
 /// cookies between the ports of a host.
-fn name(headers: &HeaderMap, arrival: &Arrival) -> String {
+fn name(of: Use, headers: &HeaderMap, arrival: &Arrival) -> String {
+    let name = match of {
+        Use::Session => "everscan",
+        Use::KnownBrowser => "everscan-browser",
+    };
     if arrival.peer.is_https {
-        return match arrival.base.as_str() {
-            "" => "__Host-everscan",
-            _ => "__Secure-everscan",
-        }
-        .to_owned();
+        let prefix = match arrival.base.as_str() {
+            "" => "__Host-",
+            _ => "__Secure-",
+        };
+        return format!("{prefix}{name}");
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let port = host
         .and_then(|host| host.rsplit_once(':'))
         .map(|(_, port)| port)
         .filter(|port| port.parse::<u16>().is_ok());
-    format!("everscan-{}", port.unwrap_or("80"))
+    format!("{name}-{}", port.unwrap_or("80"))
 }
 
 pub(crate) fn cookie(headers: &HeaderMap, arrival: &Arrival) -> Option<SessionCookie> {
-    if !headers.contains_key(COOKIE) {
-        return None;
-    }
-    let name = name(headers, arrival);
+    let mut found = values(Use::Session, headers, arrival);
+    found.find_map(|value| SessionCookie::parse(value).ok())
+}
+
+/// The cookie of a browser from which somebody signed in before, as it was sent.
+pub(crate) fn known_browser<'a>(headers: &'a HeaderMap, arrival: &Arrival) -> Option<&'a str> {
+    values(Use::KnownBrowser, headers, arrival).next()
+}
+
+fn values<'a>(
+    of: Use,
+    headers: &'a HeaderMap,
+    arrival: &Arrival,
+) -> impl Iterator<Item = &'a str> + use<'a> {
+    let name = headers
+        .contains_key(COOKIE)
+        .then(|| name(of, headers, arrival));
     let lines = headers.get_all(COOKIE).iter();
     let pairs = lines
         .filter_map(|line| line.to_str().ok())
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='));
-    let mut ours = pairs.filter(|(found, _)| *found == name);
-    ours.find_map(|(_, value)| SessionCookie::parse(value).ok())
+    let ours = pairs.filter(move |(found, _)| name.as_ref().is_some_and(|name| found == name));
+    ours.map(|(_, value)| value)
 }
 
 pub(crate) fn set(headers: &HeaderMap, arrival: &Arrival, cookie: &SessionCookie) -> String {
     let age = SESSION_LIFE.num_seconds();
-    written(headers, arrival, &cookie.reveal(), age)
+    written(Use::Session, headers, arrival, &cookie.reveal(), age)
+}
+
+pub(crate) fn set_known_browser(headers: &HeaderMap, arrival: &Arrival, value: &str) -> String {
+    let age = KNOWN_BROWSER.as_secs().cast_signed();
+    written(Use::KnownBrowser, headers, arrival, value, age)
 }
 
 pub(crate) fn unset(headers: &HeaderMap, arrival: &Arrival) -> String {
-    written(headers, arrival, "", 0)
+    written(Use::Session, headers, arrival, "", 0)
 }
 
-fn written(headers: &HeaderMap, arrival: &Arrival, value: &str, age: i64) -> String {
-    let name = name(headers, arrival);
+fn written(of: Use, headers: &HeaderMap, arrival: &Arrival, value: &str, age: i64) -> String {
+    let name = name(of, headers, arrival);
     let secure = if arrival.peer.is_https {
         "; Secure"
     } else {
@@ -145,12 +176,31 @@ mod tests {
 
     #[test]
     fn daemons_on_one_machine_have_different_cookies() {
-        let of = |host, is_https| name(&headers(&[("host", host)]), &arrival(is_https, ""));
+        let of = |host, is_https| {
+            name(
+                Use::Session,
+                &headers(&[("host", host)]),
+                &arrival(is_https, ""),
+            )
+        };
         assert_eq!(of("localhost:7411", false), "everscan-7411");
         assert_eq!(of("[::1]:7412", false), "everscan-7412");
         assert_eq!(of("localhost", false), "everscan-80");
         assert_eq!(of("[::1]", false), "everscan-80");
         assert_eq!(of("everscan.example.org", true), "__Host-everscan");
+    }
+
+    #[test]
+    fn the_cookie_of_a_known_browser_is_not_that_of_the_session() {
+        let set = set_known_browser(&headers(&[]), &arrival(true, ""), "x.y");
+        let expected =
+            "__Host-everscan-browser=x.y; Path=/; Max-Age=34560000; HttpOnly; SameSite=Lax; Secure";
+        assert_eq!(set, expected);
+        let both = "everscan-7411=s.s; everscan-browser-7411=x.y";
+        let sent = headers(&[("host", "localhost:7411"), ("cookie", both)]);
+        assert_eq!(known_browser(&sent, &arrival(false, "")), Some("x.y"));
+        let only_session = headers(&[("host", "localhost:7411"), ("cookie", "everscan-7411=s.s")]);
+        assert_eq!(known_browser(&only_session, &arrival(false, "")), None);
     }
 
     #[test]

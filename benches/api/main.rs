@@ -11,6 +11,8 @@
 //!   dispatch to the poll of the only matching runner, and of append and fdatasync.
 //! - `events`: time from a change to a listener; time of a commit without listeners and with 1,000, at 400 jobs/s.
 //! - `claims`: time of a claim by a runner that gives its steps the token of their job, and by one that does not.
+//! - `sign_ins`: time of a hash of a password, and of a request with a token; time of a commit without and with guesses of
+//!   passwords from 100 addresses.
 //! - `contents`: uploads and downloads of a blob and an artifact of 2 GB, and the same with a minimal file server.
 //!
 //! Daemon and bare server are separate processes. The clients are in this process and share the machine with them.
@@ -34,6 +36,7 @@ mod figures;
 mod pace;
 mod polls;
 mod reads;
+mod sign_ins;
 mod stage;
 #[path = "../../tests/support.rs"]
 #[expect(dead_code, reason = "the stories need the rest")]
@@ -46,12 +49,13 @@ fn main() {
     {
         return bare::serve(body);
     }
-    let sections: [(&str, fn()); 6] = [
+    let sections: [(&str, fn()); 7] = [
         ("reads", reads::run),
         ("dispatches", dispatches::run),
         ("polls", polls::run),
         ("events", events::run),
         ("claims", claims::run),
+        ("sign_ins", sign_ins::run),
         ("contents", contents::run),
     ];
     let is_named = |section: &str| arguments.iter().any(|argument| argument == section);

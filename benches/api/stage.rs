@@ -36,7 +36,20 @@ impl Stage {
     /// A daemon on the disk of the build, not in memory. Its workflow has the scan `idle`, whose jobs no runner takes,
     /// `busy`, whose jobs are taken by runners with this label, and scans with their own labels.
     pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same, and callers may name other addresses.
+    pub(crate) fn behind_a_proxy() -> Self {
+        Self::with(&[("SERVICE_TRUST_PROXY", "127.0.0.1")])
+    }
+
+    fn with(variables: &[(&str, &str)]) -> Self {
         let mut world = World::below(Path::new(env!("CARGO_TARGET_TMPDIR")));
+        let variables = variables.iter();
+        world.daemon_variables = variables
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         let mut text = "scans:\n".to_owned();
         let labels = ["idle".to_owned(), "busy".to_owned()].into_iter();
         for label in labels.chain((0..OWN).map(|n| format!("own_{n}"))) {

@@ -42,6 +42,9 @@ pub(crate) enum Command {
     /// Show the content of a state folder, without a daemon. Secrets and tokens are not shown.
     #[command(subcommand)]
     State(StateCommand),
+    /// Let somebody back in who is locked out.
+    #[command(subcommand)]
+    User(UserCommand),
     /// Show all features in a temporary folder: push, dispatch, expressions, broken files, artifacts.
     Demo(DemoOptions),
 }
@@ -209,6 +212,25 @@ pub(crate) struct RestoreOptions {
     /// How the result is shown.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputForm,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UserCommand {
+    /// Print the path of a link with which a user sets a new password, once and within 24 hours. The daemon must be stopped.
+    Reset(UserResetOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserResetOptions {
+    /// The user; the first start has made `owner`.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The state folder.
+    #[arg(long, env = "SERVICE_STATE_DIR", value_name = "DIR")]
+    pub(crate) state_dir: PathBuf,
+    /// Allow a state folder on a network file system, where locks and syncs may not be reliable.
+    #[arg(long, env = "SERVICE_ALLOW_NETWORK_STATE")]
+    pub(crate) allow_network_state: bool,
 }
 
 #[derive(Debug, Args)]

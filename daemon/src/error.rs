@@ -71,6 +71,10 @@ pub(crate) enum Error {
     LaterAudit(#[source] state::LaterAuditError),
     #[error("cannot end what was revoked: remove the restored state folder, and restore again")]
     EndCredentials(#[source] state::PayloadError),
+    #[error("there is no user `{name}`\nhint: the state folder has these people: {people}")]
+    NoSuchUser { name: String, people: String },
+    #[error("cannot make a link")]
+    UserLink(#[source] state::SubmitError),
     #[error("stopped; the copy is not whole, remove it")]
     CopyStopped(StopSignal),
 }
@@ -110,6 +114,7 @@ impl Error {
             | Self::Fsck(_)
             | Self::Repair(_)
             | Self::LaterAudit(_)
+            | Self::NoSuchUser { .. }
             | Self::PlainHttp { .. }
             | Self::OpenFiles { .. }
             | Self::Tls(_) => exit::USAGE,
@@ -138,6 +143,7 @@ impl Error {
                 exit::FAILED
             }
             Self::Start(error) | Self::EndCredentials(error) if is_full(error) => exit::DISK_FULL,
+            Self::UserLink(state::SubmitError::DiskFull) => exit::DISK_FULL,
             Self::Up(UpError::Running { .. }) => exit::STATE_IN_USE,
             Self::Up(UpError::Folder { source, .. }) if source.kind() == ErrorKind::StorageFull => {
                 exit::DISK_FULL
@@ -153,6 +159,7 @@ impl Error {
             | Self::Output(_)
             | Self::Start(_)
             | Self::EndCredentials(_)
+            | Self::UserLink(_)
             | Self::Runtime(_)
             | Self::Inspect(_)
             | Self::Demo(_)

@@ -32,6 +32,7 @@ mod secret_key;
 mod stop_signal;
 mod system;
 mod up;
+mod user;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
@@ -94,6 +95,7 @@ fn daemon(args: Vec<OsString>) -> ExitCode {
         Command::Restore(options) => restore::restore(options).map(|()| exit::STOPPED),
         Command::Fsck(options) => fsck::run(&options),
         Command::State(options) => inspect::run(&options).map(|()| exit::STOPPED),
+        Command::User(command) => user::run(command).map(|()| exit::STOPPED),
         Command::Demo(options) => demo::demo(&options)
             .map_err(Error::from)
             .map(|()| exit::STOPPED),

@@ -15,10 +15,10 @@ use std::path::Path;
 
 use api::Front;
 use chrono::Local;
-use model::decide::RevokeToken;
+use model::decide::{RevokeToken, SignedInBy};
 use model::limits::CYCLE_PAUSE;
 use model::retention::RetentionSettings;
-use model::{Principal, SealingKey, TokenHash, TokenManager};
+use model::{SealingKey, TokenHash, TokenManager, UserId};
 use reconciler::{Access, BlobSettings, LOG_LIMIT, Location, SIGN_IN_LINK, SourceConfig};
 
 use crate::arguments::UpOptions;
@@ -284,12 +284,12 @@ fn introduce(home: &Home, workflows: &Workflows, serving: &Serving) {
             "Workflows are the files in {root}/workflows. Saving one makes it active: it is committed to .everscan/repository.git."
         ),
     };
-    let pages = match sign_in_link(home, serving) {
+    let pages = match sign_in_link(serving) {
         Some(link) => format!(
             "Open this link in a browser. It signs you in, once, within {} minutes; `everscan session link` makes another:\n\n  {link}",
             SIGN_IN_LINK.num_minutes()
         ),
-        None => "Open this address in a browser and sign in with an access token.".to_owned(),
+        None => "Open this address in a browser and sign in.".to_owned(),
     };
     print(&format!(
         "{url}\n\n{pages}\n\nOr use the command line:\n\n  export SERVICE_URL={url}\n  export SERVICE_TOKEN=$(cat {token})\n  export PATH={bin}:$PATH\n\n\
@@ -297,17 +297,20 @@ fn introduce(home: &Home, workflows: &Workflows, serving: &Serving) {
     ));
 }
 
-/// A link that signs the owner of the folder in with the first token, if its file still exists.
-fn sign_in_link(home: &Home, serving: &Serving) -> Option<String> {
-    let text = std::fs::read_to_string(home.first_token()).ok()?;
-    let secret = TokenHash::of(text.trim());
+/// A link that signs the owner in as the whole person, unless somebody has deactivated that user. Whoever runs this may do
+/// everything in the folder anyway.
+fn sign_in_link(serving: &Serving) -> Option<String> {
     let handle = &serving.handle;
-    let principal = handle.state().read(|world| {
-        let token = world.token_of(&secret)?;
-        Some(Principal::of_token(token, secret))
+    let (user, epoch) = handle.state().read(|world| {
+        let owner = world.user(UserId::OWNER).filter(|user| user.is_active())?;
+        Some((owner.id, owner.epoch))
     })?;
-    handle.rights(&principal)?;
-    let link = handle.sign_ins().make_link(principal);
+    let by = SignedInBy::Person {
+        user,
+        epoch,
+        signed_in_at: None,
+    };
+    let link = handle.sign_ins().make_link(user, by);
     let path = api::sign_in_path(&link.secret);
     Some(format!("{}{path}", serving.url))
 }

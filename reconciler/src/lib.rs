@@ -53,10 +53,10 @@ pub use git::{
     Access, Location, LocationError, Login, Reference, TokenSource, Username, UsernameError,
 };
 pub use handle::{Handle, Settings, Upkeep};
-pub use limits::{LOG_LIMIT, SIGN_IN_LINK};
+pub use limits::{DEVICE_LOGIN, LOG_LIMIT, SIGN_IN_LINK};
 pub use retention::{Retained, ScanRetained};
 pub use runners::{ArtifactPhase, ArtifactProgress, Instance, Message, RunnerSession, Runners};
-pub use sign_in::{NewSignInLink, SignIns};
+pub use sign_in::{NewDeviceLogin, NewSignInLink, SignIns, TooManyDevices, WaitingDevice};
 pub use source::SourceConfig;
 pub use sources::Sources;
 pub use tasks::{Reconciler, Start};

@@ -153,3 +153,12 @@ pub(crate) const SIGN_IN_LINKS_OF_USER: usize = 5;
 
 /// Unused sign-in links of all tokens. They need some hundred kilobytes.
 pub(crate) const SIGN_IN_LINKS: usize = 1_000;
+
+/// How long a device waits for a person who signs in and confirms it.
+pub const DEVICE_LOGIN: TimeDelta = TimeDelta::minutes(10);
+
+/// Devices of one network that wait. Anybody can let a device wait.
+pub(crate) const DEVICE_LOGINS_OF_NETWORK: usize = 5;
+
+/// All devices that wait. They need some hundred kilobytes.
+pub(crate) const DEVICE_LOGINS: usize = 1_000;

@@ -66,3 +66,4 @@ mod timeout;
 mod tls;
 mod tree;
 mod up;
+mod user_reset;

@@ -114,6 +114,7 @@ pub(crate) async fn renew(
     asked: &RegenerateToken,
     attempt: &Attempt,
 ) -> Result<CreatedToken, Failure> {
+    user.check_recent()?;
     let token = user.managed_tokens(|_, tokens| find(tokens, named))?;
     let key = attempt.key(user, &format!("regenerate token\0{token}"))?;
     let overlap = seconds(asked.overlap_seconds)

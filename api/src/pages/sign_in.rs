@@ -1,7 +1,7 @@
 //! Signing in and out, and the sessions of the reader.
 
 use http::StatusCode;
-use model::decide::{InitialToken, SignedIn};
+use model::decide::InitialToken;
 use ui::form::Refused;
 use ui::links;
 use ui::pages::{self, Login, SignInLink};
@@ -14,7 +14,8 @@ use super::html::{html, see_other};
 use super::typed::Typed;
 use crate::access::signed_in;
 use crate::failure::{Failure, unauthorized};
-use crate::handlers::sessions;
+use crate::handlers::sign_in::NewSession;
+use crate::handlers::{sessions, sign_in};
 use crate::reply;
 use crate::request::Request;
 use crate::service::Service;
@@ -32,11 +33,8 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
 /// The page of a sign-in link. Showing the page does not consume the link, because programs fetch it for previews.
 pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
     let link = request.parameter(0);
-    if let Some(principal) = sessions::principal_of_link(&service.handle, link) {
-        let page = SignInLink {
-            token: &principal.name,
-            link,
-        };
+    if let Some(name) = sign_in::name_of_link(&service.handle, link) {
+        let page = SignInLink { token: &name, link };
         let page = pages::sign_in_link(&visit(None, service.handle.now()), &page);
         return html(&request.arrival.base, StatusCode::OK, page.into_string());
     }
@@ -104,10 +102,10 @@ fn no_such_link() -> Failure {
 pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Response, Failure> {
     let typed = Typed::read(&mut request).await?;
     let next = typed.text("next");
-    let failure = match sign_in(service, &request, &typed).await {
+    let failure = match begin(service, &request, &typed).await {
         Ok(made) => {
             let mut response = see_other(next);
-            sessions::remember(&mut response, &request, &made.cookie);
+            made.remember(&mut response, &request);
             return Ok(response);
         }
         Err(failure) => service.slow_down(request.arrival.peer, failure),
@@ -127,8 +125,8 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
 }
 
 /// Pages of other sites must not sign their visitors in, so browsers must send the origin of the form.
-async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<SignedIn, Failure> {
-    let (handle, arrival) = (&service.handle, &request.arrival);
+async fn begin(service: &Service, request: &Request, typed: &Typed) -> Result<NewSession, Failure> {
+    let arrival = &request.arrival;
     let from_here = session::check_origin(&arrival.method, &request.headers, arrival.peer);
     from_here.map_err(|_| {
         Failure::new(
@@ -137,9 +135,9 @@ async fn sign_in(service: &Service, request: &Request, typed: &Typed) -> Result<
         )
     })?;
     match typed.get("link") {
-        Some(link) => sessions::sign_in_by_link(handle, request, link).await,
+        Some(link) => sign_in::with_link(service, request, link).await,
         // Copied tokens often end with a line break.
-        None => sessions::sign_in(handle, request, typed.text("token").trim()).await,
+        None => sign_in::with_token(service, request, typed.text("token").trim()).await,
     }
 }
 
@@ -170,10 +168,7 @@ pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> 
 }
 
 pub(super) async fn end_sessions(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    if typed.text("tokens") == "true" {
-        frame.user.end_tokens().await?;
-    } else {
-        frame.user.sign_out_everywhere().await?;
-    }
+    let tokens = typed.text("tokens") == "true";
+    frame.user.sign_out_everywhere(tokens).await?;
     Ok(forgotten(frame))
 }

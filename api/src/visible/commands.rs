@@ -10,15 +10,15 @@ use model::decide::{
     Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, CreateUser,
     DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar, LimitRunner, MakeUserLink,
     Maker, MoveToken, NewRegistration, Once, Precondition, Refusal, Resume, RevokeBlobLink,
-    RevokeToken, SendAgain, SetChannel, SetMember, SetRule, SetVar, SignOut, SignOutEverywhere,
-    Silence, Suspend, UpdateUser,
+    RevokeToken, SendAgain, SetChannel, SetMember, SetPassword, SetRule, SetVar, SignOut,
+    SignOutEverywhere, SignedInBy, Silence, Suspend, UpdateUser,
 };
 use model::retention::RetentionPolicy;
 use model::{
-    ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, ProjectId,
-    ProjectSecrets, Projects, Rights, RunnerId, SealingKey, SecretValue, Seen, SessionId,
-    SourceName, StoredSecret, Timestamp, Token, TokenId, TokenManager, UsedToken, UserId,
-    WorkflowId, World,
+    ActiveWorkflow, AuditAction, IdempotencyKey, KeyId, KeyState, MaskingCheck, PasswordHash,
+    ProjectId, ProjectSecrets, Projects, Rights, RunnerId, SealingKey, SecretValue, Seen,
+    SessionId, SourceName, StoredSecret, Timestamp, Token, TokenId, TokenManager, UsedToken, User,
+    UserId, WorkflowId, World,
 };
 use reconciler::{Handle, NewSignInLink, RerunOf, Retained, SIGN_IN_LINK};
 use serde_json::Value;
@@ -26,7 +26,7 @@ use state::SubmitError;
 use wire::ErrorCode;
 
 use super::{Shown, ShownJob, Visible};
-use crate::failure::{Failure, not_for_jobs};
+use crate::failure::{Failure, not_for_jobs, unauthorized};
 
 /// A command for [`Visible::submit`]. Commands about tokens are not among them: they go through [`Visible::create_token`]
 /// and [`Visible::end_secret`], which refuse a replaced secret.
@@ -52,7 +52,6 @@ impl Submitted for SendAgain {}
 impl Submitted for SetChannel {}
 impl Submitted for SetVar {}
 impl Submitted for SignOut {}
-impl Submitted for SignOutEverywhere {}
 impl Submitted for Silence {}
 impl Submitted for Suspend {}
 
@@ -227,6 +226,7 @@ impl Visible {
         &self,
         create: impl FnOnce(Rights, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
+        self.check_recent()?;
         // The roles of the owner always limit a token. So a person's token may also be for all projects.
         let granted = Rights {
             projects: self.own_projects()?,
@@ -307,14 +307,25 @@ impl Visible {
         self.submit(Shown(SignOut { user, session })).await
     }
 
-    pub(crate) async fn sign_out_everywhere(&self) -> Result<(), Failure> {
+    /// Ends all sessions, and all tokens if they are to end. A token that does not manage tokens ends only itself and its own
+    /// sessions.
+    pub(crate) async fn sign_out_everywhere(&self, tokens: bool) -> Result<(), Failure> {
+        // Checked once, because the caller's credential may be the first that ends.
+        let handle = self.acting()?;
         let (user, with) = (self.own_user()?, self.only_sessions_with());
-        self.acting()?.sign_ins().end_links(user, with);
-        self.submit(Shown(SignOutEverywhere { user, with })).await
+        if tokens {
+            self.end_tokens().await?;
+        }
+        handle.sign_ins().end_links(user, with);
+        handle
+            .state()
+            .submit(SignOutEverywhere { user, with })
+            .await?;
+        Ok(())
     }
 
     /// Ends the caller's token. A person, or a token that manages tokens, ends all tokens of the user.
-    pub(crate) async fn end_tokens(&self) -> Result<(), Failure> {
+    async fn end_tokens(&self) -> Result<(), Failure> {
         let own = self.principal().token();
         let tokens: Vec<TokenId> = match self.only_sessions_with() {
             Some(token) => vec![token],
@@ -332,14 +343,54 @@ impl Visible {
         Ok(())
     }
 
+    /// The person behind a session that was not made with a token.
+    pub(crate) fn person(&self) -> Result<Arc<User>, Failure> {
+        let user = |world: &World| world.user(self.principal().user()?).cloned();
+        let user = self
+            .state()
+            .read(user)
+            .filter(|_| self.principal().is_person());
+        user.ok_or_else(|| {
+            let text = "this needs a session of the whole person, not a token or a session that was made with one";
+            Failure::new(ErrorCode::Forbidden, text).hint("sign in with a password or with a link")
+        })
+    }
+
+    /// Checks that the person of a session has just signed in. A stolen session must not become more than that.
+    pub(crate) fn check_recent(&self) -> Result<(), Failure> {
+        let is_recent = self.state().read(|world| {
+            let session = self.principal().session().and_then(|id| world.session(id));
+            session.is_none_or(|session| session.is_recent(self.handle.time(world)))
+        });
+        is_recent
+            .then_some(())
+            .ok_or_else(|| Failure::from(Refusal::SignInAgain))
+    }
+
+    pub(crate) async fn set_password(&self, password: PasswordHash) -> Result<(), Failure> {
+        let session = self.principal().session().ok_or_else(unauthorized)?;
+        let user = self.own_user()?;
+        let set = SetPassword {
+            user,
+            session,
+            password,
+        };
+        self.acting()?.state().submit(set).await?;
+        Ok(())
+    }
+
     /// Makes a link that signs a browser in with the caller's token. Links are in no record, so the audit log gets a separate
     /// line.
     pub(crate) async fn make_sign_in_link(&self) -> Result<NewSignInLink, Failure> {
         let expires_at = self.handle.now() + SIGN_IN_LINK;
         let created = AuditAction::sign_in_link_created(expires_at);
         self.acting()?.state().note_request(created).await?;
-        let sign_ins = self.acting()?.sign_ins();
-        Ok(sign_ins.make_link(self.principal().clone()))
+        let handle = self.acting()?;
+        let by = handle
+            .state()
+            .read(|world| SignedInBy::of(world, self.principal()));
+        let by = by.ok_or_else(unauthorized)?;
+        Ok(handle.sign_ins().make_link(self.own_user()?, by))
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {

@@ -355,6 +355,7 @@ fn only_these_routes_are_open_to_anyone() {
             PublicRoute::Asset,
             PublicRoute::RegisterRunner,
             PublicRoute::CreateSession,
+            PublicRoute::BeginDeviceLogin,
             PublicRoute::LoginPage,
             PublicRoute::LinkPage,
             PublicRoute::Login,

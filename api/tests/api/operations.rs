@@ -2,11 +2,13 @@
 
 use api::ROUTES;
 use http::Method;
+use model::UserId;
 use serde_json::{Value, json};
 
 use crate::answers::fits;
 use crate::client::{Answer, Call};
 use crate::entries::packed;
+use crate::people::{PASSWORD, Person};
 use crate::service::{Runner, Service, both_steps, offered, text};
 
 /// The calls that have succeeded.
@@ -268,6 +270,21 @@ impl Tour {
         self.admin(Method::DELETE, &path).await;
         self.admin(Method::POST, "/v0/sign-in-links").await;
         self.admin(Method::DELETE, "/v0/sessions").await;
+        let link = self.service.invite("anna", UserId::OWNER).await;
+        let asked = json!({ "link": link, "password": PASSWORD });
+        let signed_in = self
+            .call(Method::POST, "/v0/sessions", |call| call.json(&asked))
+            .await;
+        let anna = Person::of(&signed_in);
+        let asked = json!({ "password": "another horse battery" });
+        self.call(Method::PUT, "/v0/me/password", |call| {
+            let call = call.header("cookie", &anna.session).json(&asked);
+            call.header("sec-fetch-site", "same-origin")
+        })
+        .await;
+        let asked = json!({ "device": "laptop" });
+        self.call(Method::POST, "/v0/device-logins", |call| call.json(&asked))
+            .await;
     }
 
     /// Commands that check, poll, cancel and remove.

@@ -108,7 +108,7 @@ impl Entropy for Seeded {
 }
 
 /// The daemon has the program `page` for channels.
-fn front() -> Front {
+pub(crate) fn front() -> Front {
     let page = Program {
         program: "/bin/false".into(),
         args: Vec::new(),

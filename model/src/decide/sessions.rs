@@ -8,7 +8,7 @@ use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{SESSION_DEVICE_CHARS, SESSION_SEEN, SESSION_SWEEP, SESSIONS};
 use crate::moment::Moment;
-use crate::principal::UsedToken;
+use crate::principal::{Credential, Principal, UsedToken};
 use crate::session::{BrowserSession, SessionCookie};
 use crate::token::{PlainToken, TokenKind};
 use crate::user::User;
@@ -27,7 +27,7 @@ pub struct SignIn {
 }
 
 /// What was presented.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignedInBy {
     /// A token. The session may do what the token may.
     Token(UsedToken),
@@ -39,6 +39,48 @@ pub enum SignedInBy {
         /// When the person proved who it is. None: now.
         signed_in_at: Option<Timestamp>,
     },
+}
+
+impl SignedInBy {
+    /// Another session of the same caller. None for jobs and for links to blobs.
+    pub fn of(world: &World, principal: &Principal) -> Option<Self> {
+        match principal.credential {
+            Credential::Token(used) => Some(Self::Token(used)),
+            Credential::Session(session, _) => Some(Self::of_session(world.session(session)?)),
+            Credential::Link(_) | Credential::Job(_) => None,
+        }
+    }
+
+    /// Another session like this one. It is not younger than the sign-in of this one.
+    pub fn of_session(session: &BrowserSession) -> Self {
+        match session.with {
+            Some(used) => Self::Token(used),
+            None => Self::Person {
+                user: session.user,
+                epoch: session.epoch,
+                signed_in_at: session.signed_in_at.or(Some(session.created_at)),
+            },
+        }
+    }
+
+    /// The user, if this signs in at `now`.
+    ///
+    /// # Errors
+    /// If the token or the user is not valid any more, or the user's password has changed.
+    pub fn user<'w>(&self, world: &'w World, now: Timestamp) -> Result<&'w Arc<User>, Refusal> {
+        let user = match self {
+            Self::Token(used) => {
+                let token = world.token(used.token);
+                let token = token.filter(|token| token.accepts(&used.secret, now));
+                world.user(token.ok_or(Refusal::NoSuchToken)?.owner)
+            }
+            Self::Person { user, epoch, .. } => {
+                world.user(*user).filter(|user| user.epoch == *epoch)
+            }
+        };
+        let user = user.filter(|user| user.is_active());
+        user.ok_or(Refusal::NoSuchUser)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -55,24 +97,11 @@ impl Command for SignIn {
     /// Also removes some ended sessions, and the oldest sessions of the user if there are too many.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<SignedIn>, Refusal> {
         let now = moment.steady;
-        let (user, with, signed_in_at) = match self.by {
-            SignedInBy::Token(used) => {
-                let token = world.token(used.token);
-                let token = token.filter(|token| token.accepts(&used.secret, now));
-                (token.ok_or(Refusal::NoSuchToken)?.owner, Some(used), None)
-            }
-            SignedInBy::Person {
-                user,
-                epoch,
-                signed_in_at,
-            } => {
-                let is_current = world.user(user).is_some_and(|user| user.epoch == epoch);
-                is_current.then_some(()).ok_or(Refusal::NoSuchUser)?;
-                (user, None, signed_in_at)
-            }
+        let user = self.by.user(world, now)?;
+        let (with, signed_in_at) = match self.by {
+            SignedInBy::Token(used) => (Some(used), None),
+            SignedInBy::Person { signed_in_at, .. } => (None, signed_in_at),
         };
-        let user = world.user(user).filter(|user| user.is_active());
-        let user = user.ok_or(Refusal::NoSuchUser)?;
         let secret = match self.is_device {
             true => PlainToken::random(TokenKind::Device, moment.entropy),
             false => PlainToken::browser(moment.entropy),

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use chrono::TimeDelta;
-use model::{PlainToken, Principal, Timestamp, TokenHash, TokenId, TokenKind, UserId};
+use model::decide::SignedInBy;
+use model::{PlainToken, Timestamp, TokenHash, TokenId, TokenKind, UserId};
 
 use super::SignIns;
 use crate::limits::{SIGN_IN_LINK, SIGN_IN_LINKS, SIGN_IN_LINKS_OF_USER};
@@ -23,17 +24,17 @@ pub(super) struct SignInLinks(VecDeque<Link>);
 #[derive(Debug)]
 struct Link {
     hash: TokenHash,
-    /// Whom the link signs in. The link and its session end with this principal's secret.
-    principal: Principal,
+    user: UserId,
+    /// What the session may do. The link and its session end with it.
+    by: SignedInBy,
     made_at: Timestamp,
 }
 
 impl SignInLinks {
     /// Adds a link. If there are too many, removes the oldest link of the same user, or else the oldest link of all.
-    fn add(&mut self, hash: TokenHash, principal: Principal, now: Timestamp) {
+    fn add(&mut self, hash: TokenHash, user: UserId, by: SignedInBy, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
-        let user = principal.user();
-        let of_user = |link: &Link| link.principal.user() == user;
+        let of_user = |link: &Link| link.user == user;
         let too_many = self.0.iter().filter(|link| of_user(link)).count() >= SIGN_IN_LINKS_OF_USER;
         if too_many && let Some(oldest) = self.0.iter().position(of_user) {
             self.0.remove(oldest);
@@ -43,26 +44,30 @@ impl SignInLinks {
         }
         self.0.push_back(Link {
             hash,
-            principal,
+            user,
+            by,
             made_at: now,
         });
     }
 
-    fn find(&self, hash: &TokenHash, now: Timestamp) -> Option<Principal> {
+    fn find(&self, hash: &TokenHash, now: Timestamp) -> Option<SignedInBy> {
         let mut open = self.0.iter().filter(|link| link.is_open(now));
-        Some(open.find(|link| link.hash == *hash)?.principal.clone())
+        Some(open.find(|link| link.hash == *hash)?.by)
     }
 
-    fn take(&mut self, hash: &TokenHash, now: Timestamp) -> Option<Principal> {
+    fn take(&mut self, hash: &TokenHash, now: Timestamp) -> Option<SignedInBy> {
         let at = self.0.iter().position(|link| link.hash == *hash)?;
         let link = self.0.remove(at)?;
-        link.is_open(now).then_some(link.principal)
+        link.is_open(now).then_some(link.by)
     }
 
     fn end(&mut self, user: UserId, with: Option<TokenId>) {
-        let ends =
-            |it: &Principal| it.user() == Some(user) && (with.is_none() || it.token() == with);
-        self.0.retain(|link| !ends(&link.principal));
+        let is_with = |link: &Link, token| match link.by {
+            SignedInBy::Token(used) => used.token == token,
+            SignedInBy::Person { .. } => false,
+        };
+        self.0
+            .retain(|link| link.user != user || with.is_some_and(|token| !is_with(link, token)));
     }
 }
 
@@ -73,23 +78,23 @@ impl Link {
 }
 
 impl SignIns {
-    /// Creates a link that signs a browser in with the token of the principal.
-    pub fn make_link(&self, principal: Principal) -> NewSignInLink {
+    /// Creates a link that signs a browser of this user in.
+    pub fn make_link(&self, user: UserId, by: SignedInBy) -> NewSignInLink {
         let secret = PlainToken::random(TokenKind::SignInLink, &mut **lock(&self.entropy));
-        lock(&self.links).add(secret.hash(), principal, self.clock.steady());
+        lock(&self.links).add(secret.hash(), user, by, self.clock.steady());
         NewSignInLink {
             secret,
             expires_at: self.clock.now() + SIGN_IN_LINK,
         }
     }
 
-    /// Whom a link signs in, if the link is still valid. The caller checks the rights.
-    pub fn link(&self, hash: &TokenHash) -> Option<Principal> {
+    /// What a link signs in with, if the link is still valid. The caller checks whether that still signs in.
+    pub fn link(&self, hash: &TokenHash) -> Option<SignedInBy> {
         lock(&self.links).find(hash, self.clock.steady())
     }
 
-    /// Like `link`, but consumes the link. If several callers race, only one gets the principal.
-    pub fn take_link(&self, hash: &TokenHash) -> Option<Principal> {
+    /// Like `link`, but consumes the link. If several callers race, only one gets it.
+    pub fn take_link(&self, hash: &TokenHash) -> Option<SignedInBy> {
         lock(&self.links).take(hash, self.clock.steady())
     }
 
@@ -101,20 +106,20 @@ impl SignIns {
 
 #[cfg(test)]
 mod tests {
-    use model::{Credential, Share, UsedToken};
+    use model::UsedToken;
     use uuid::Uuid;
 
     use super::*;
 
-    fn token(n: usize) -> Principal {
-        Principal {
-            name: n.to_string(),
-            share: Share::User(UserId::from_uuid(Uuid::from_u128(n as u128))),
-            credential: Credential::Token(UsedToken {
-                token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
-                secret: TokenHash::of("a secret"),
-            }),
-        }
+    fn user(n: usize) -> UserId {
+        UserId::from_uuid(Uuid::from_u128(n as u128))
+    }
+
+    fn token(n: usize) -> SignedInBy {
+        SignedInBy::Token(UsedToken {
+            token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
+            secret: TokenHash::of("a secret"),
+        })
     }
 
     fn hash(n: usize) -> TokenHash {
@@ -126,7 +131,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
         for n in 0..3 {
-            links.add(hash(n), token(n), now);
+            links.add(hash(n), user(n), token(n), now);
         }
         let last = now + TimeDelta::minutes(15) - TimeDelta::seconds(1);
         assert_eq!(links.find(&hash(0), last), Some(token(0)));
@@ -150,19 +155,19 @@ mod tests {
     fn the_oldest_links_are_dropped_and_links_of_the_same_user_first() {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
-        links.add(hash(0), token(0), now);
+        links.add(hash(0), user(0), token(0), now);
         for n in 1..=SIGN_IN_LINKS_OF_USER + 1 {
-            links.add(hash(n), token(1), now);
+            links.add(hash(n), user(1), token(1), now);
         }
         assert_eq!(links.find(&hash(0), now), Some(token(0)));
         assert_eq!(links.find(&hash(1), now), None);
         assert_eq!(links.find(&hash(2), now), Some(token(1)));
         for n in 0..SIGN_IN_LINKS {
-            links.add(hash(1_000_000 + n), token(2 + n), now);
+            links.add(hash(1_000_000 + n), user(2 + n), token(2 + n), now);
         }
         assert_eq!(links.0.len(), SIGN_IN_LINKS);
         assert_eq!(links.find(&hash(0), now), None);
-        links.add(hash(0), token(0), now + SIGN_IN_LINK);
+        links.add(hash(0), user(0), token(0), now + SIGN_IN_LINK);
         assert_eq!(links.0.len(), 1, "expired links are removed");
     }
 
@@ -171,9 +176,9 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH;
         let mut links = SignInLinks::default();
         for n in 0..4 {
-            links.add(hash(n), token(n % 2), now);
+            links.add(hash(n), user(n % 2), token(n % 2), now);
         }
-        links.end(token(0).user().unwrap(), None);
+        links.end(user(0), None);
         let found: Vec<bool> = (0..4)
             .map(|n| links.find(&hash(n), now).is_some())
             .collect();

@@ -25,6 +25,8 @@ pub(super) struct Fixture {
     cancelled: String,
     registration: String,
     link: String,
+    /// The secret of a device of the owner.
+    device: String,
     condition: String,
     /// The commit of the source's tip.
     tip: String,
@@ -63,6 +65,7 @@ impl Fixture {
             cancelled: cancelled.id,
             registration: service.registration().await,
             link: text(&link.expect(201)["url_path"]),
+            device: service.owners_device().await,
             condition: service.condition("invalid_file").await,
             tip: text(&source["tip"]["commit"]),
             cursors: BTreeMap::new(),
@@ -192,6 +195,9 @@ impl Fixture {
             Sample::new(Method::POST, "/v0/runners/register", "").json(&register),
             Sample::new(Method::POST, "/v0/sessions", "")
                 .json(&json!({"token": self.service.admin})),
+            Sample::new(Method::POST, "/v0/device-logins", "").json(&json!({"device": "laptop"})),
+            Sample::new(Method::PUT, "/v0/me/password", &self.device)
+                .json(&json!({"password": "correct horse battery"})),
             post("/v0/sources/main/sync", json!({})),
             post("/v0/sources/main/approve", json!({"commit": self.tip})),
             set_var.json(&json!({"value": "b"})),

@@ -3,6 +3,7 @@
 //! A page loads the same data as `/v0` for the same caller, with the functions of the handlers of `/v0`, and the package `ui`
 //! makes markup of it. A form posts to its own route, which does the same as the request of `/v0`.
 
+mod account;
 mod artifacts;
 mod assets;
 mod blobs;
@@ -25,6 +26,7 @@ mod sources;
 mod suspensions;
 mod tokens;
 mod typed;
+mod users;
 mod workflows;
 
 use warp::reply::Response;
@@ -32,7 +34,7 @@ use warp::reply::Response;
 pub(crate) use self::assets::asset;
 pub(crate) use self::html::{moved, protect};
 pub(crate) use self::reader::Reader;
-pub(crate) use self::sign_in::{link_page, login, login_page};
+pub(crate) use self::sign_in::{link_page, login, login_page, welcome_page};
 
 use self::frame::Frame;
 use self::renewals::Same;
@@ -57,7 +59,7 @@ pub(crate) async fn show(
         let response = page(&frame, route).await.map_err(Err)?;
         frame.into_made().ok_or(Ok(response))
     };
-    let same = Same::of(request, user.rights());
+    let same = Same::of(request, user.all_rights());
     let renewed = tokio::select! {
         // The reader may lose rights while the page is made, even in the moment in which it is ready.
         biased;
@@ -102,7 +104,11 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
         PageRoute::Notifications => Box::pin(notifications::show(frame)),
         PageRoute::Tokens => return tokens::list(frame),
         PageRoute::Audit => Box::pin(daemon::audit(frame)),
-        PageRoute::Settings => return Ok(sign_in::settings(frame)),
+        PageRoute::Settings => return account::settings(frame),
+        PageRoute::Device => return Ok(account::device(frame)),
+        PageRoute::Users => return users::list(frame),
+        PageRoute::User => return users::show(frame),
+        PageRoute::Members => return users::members(frame),
         PageRoute::About => Box::pin(daemon::about(frame)),
         PageRoute::Live => return live::listen(frame),
     };
@@ -123,8 +129,16 @@ pub(crate) async fn act(
     let (frame, typed) = (&Frame::new(service, user, &request), &typed);
     let answer: Answering<'_> = match route {
         ActionRoute::Logout => Box::pin(sign_in::logout(frame)),
-        ActionRoute::EndSession => Box::pin(sign_in::end_session(frame)),
-        ActionRoute::EndSessions => Box::pin(sign_in::end_sessions(frame, typed)),
+        ActionRoute::EndSession => Box::pin(account::end_session(frame)),
+        ActionRoute::EndSessions => Box::pin(account::end_sessions(frame, typed)),
+        ActionRoute::ChangePassword => Box::pin(account::change_password(frame, typed)),
+        ActionRoute::ConfirmDevice => return Ok(account::confirm_device(frame, typed)),
+        ActionRoute::CreateUser => Box::pin(users::create(frame, typed)),
+        ActionRoute::UpdateUser => Box::pin(users::update(frame, typed)),
+        ActionRoute::CreateUserLink => Box::pin(users::link(frame)),
+        ActionRoute::DeleteUser => Box::pin(users::delete(frame)),
+        ActionRoute::SetMember => Box::pin(users::set_member(frame, typed)),
+        ActionRoute::RemoveMember => Box::pin(users::remove_member(frame)),
         ActionRoute::CancelJob => Box::pin(jobs::cancel(frame)),
         ActionRoute::DeleteJob => Box::pin(jobs::delete(frame)),
         ActionRoute::RerunJob => Box::pin(jobs::rerun(frame, typed)),
@@ -156,6 +170,7 @@ pub(crate) async fn act(
         ActionRoute::DeleteRule => Box::pin(notifications::delete_rule(frame)),
         ActionRoute::CreateToken => Box::pin(tokens::create(frame, typed)),
         ActionRoute::RegenerateToken => Box::pin(tokens::regenerate(frame, typed)),
+        ActionRoute::MoveToken => Box::pin(tokens::give(frame, typed)),
         ActionRoute::RevokeToken => Box::pin(tokens::revoke(frame)),
         // This route was answered above, because its body is a file.
         ActionRoute::UploadBlob => return Err(Failure::defect()),

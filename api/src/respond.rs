@@ -256,6 +256,7 @@ async fn public(
     let answer: Answering<'_> = match route {
         PublicRoute::LoginPage => return Ok(pages::login_page(service, &request)),
         PublicRoute::LinkPage => return Ok(pages::link_page(service, &request)),
+        PublicRoute::WelcomePage => return Ok(pages::welcome_page(service, &request)),
         PublicRoute::Login => Box::pin(pages::login(service, request)),
         PublicRoute::Asset => return pages::asset(&request),
         PublicRoute::Healthz => Box::pin(health::alive(handle)),

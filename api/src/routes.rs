@@ -46,7 +46,7 @@ impl Access {
         use PublicRoute as P;
         match self {
             Self::Page(..) | Self::Action(..) => true,
-            Self::Public(P::LoginPage | P::LinkPage | P::Login | P::Asset) => true,
+            Self::Public(P::LoginPage | P::LinkPage | P::WelcomePage | P::Login | P::Asset) => true,
             Self::Public(_) | Self::Local(..) | Self::User(..) | Self::Session(_) => false,
             Self::Link(_) | Self::Runner(_) | Self::Worker(_) => false,
         }
@@ -85,8 +85,8 @@ macro_rules! names {
 
 names! {
     PublicRoute {
-        Healthz Readyz WorkflowSchema OpenApi Docs RegisterRunner CreateSession BeginDeviceLogin LoginPage LinkPage Login
-        Asset
+        Healthz Readyz WorkflowSchema OpenApi Docs RegisterRunner CreateSession BeginDeviceLogin LoginPage LinkPage
+        WelcomePage Login Asset
     }
     LocalRoute {
         Metrics
@@ -120,13 +120,15 @@ names! {
         Overview Jobs Job JobContext Log RawLog LogRecords LogSearch Artifact ArtifactEntries ArtifactDiff
         Workflows Workflow Revisions Revision Scan DispatchForm Runners Runner Sources Source Artifacts
         Blobs Blob Projects Project Notifications Tokens Audit Settings About Live
+        Device Users User Members
     }
     ActionRoute {
         Logout EndSession EndSessions CancelJob DeleteJob RerunJob DeleteArtifact Dispatch SuspendWorkflow
         ResumeWorkflow SuspendScan ResumeScan CreateRegistration LimitRunner RemoveRunner SyncSource ApproveSource
         UploadBlob DeleteBlob SetVar DeleteVar SetSecret DeleteSecret CreateToken RegenerateToken
         RevokeToken AcknowledgeCondition SilenceCondition SetChannel TestChannel RetryChannel
-        DeleteChannel SetRule DeleteRule
+        DeleteChannel SetRule DeleteRule ChangePassword ConfirmDevice CreateUser UpdateUser
+        CreateUserLink DeleteUser SetMember RemoveMember MoveToken
     }
 }
 

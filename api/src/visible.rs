@@ -132,6 +132,11 @@ impl Visible {
         self.principal().token().filter(|_| !manages)
     }
 
+    /// The name of the user.
+    pub(crate) fn name(&self) -> String {
+        self.own(|_, own| own.name.to_string()).unwrap_or_default()
+    }
+
     pub(crate) fn actor(&self) -> Actor {
         self.principal().actor()
     }

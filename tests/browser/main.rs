@@ -20,6 +20,7 @@ mod long_log;
 mod looks;
 mod no_script;
 mod notifications;
+mod people;
 mod proxy;
 mod real_proxy;
 mod renewed;

@@ -200,6 +200,10 @@ impl Scene {
 
         let link = world.everscan(&["session", "link"]);
         let link = link.trim().strip_prefix(world.url()).unwrap().to_owned();
+        world.everscan(&["user", "invite", "deploy", "--service"]);
+        let invited = world.everscan(&["user", "invite", "kim", "--role", "main=operator"]);
+        let invited = invited.lines().find_map(|line| line.split_once("/welcome/"));
+        let welcome = format!("/welcome/{}", invited.unwrap().1.trim());
         let (recon, wide) = ("/workflows/main/recon", "/workflows/main/wide");
         let wide_scan = format!("{wide}/-/scans/{WIDE_SCAN}");
         let (page, problem) = (|name, path: String| Page::new(name, path), Page::problem);
@@ -261,9 +265,15 @@ impl Scene {
             page("tokens", "/tokens".to_owned()),
             page("audit", "/audit".to_owned()),
             page("settings", "/settings".to_owned()),
+            page("users", "/users".to_owned()),
+            page("user", "/users/kim".to_owned()),
+            page("members", "/projects/main/members".to_owned()),
+            page("device", "/device".to_owned()),
             page("about", "/about".to_owned()),
             page("login", "/login?next=/jobs".to_owned()),
             page("login-link", link),
+            page("welcome", welcome),
+            problem("welcome-used", "/welcome/evu_used"),
             problem("login-link-used", "/login/evi_used"),
             problem("problem-no-page", "/nothing"),
             problem("problem-no-job", "/jobs/ffffffff"),
@@ -300,7 +310,10 @@ impl Drop for Scene {
 /// The routes whose response is a page.
 fn routes() -> impl Iterator<Item = &'static Route> {
     ROUTES.iter().filter(|route| match route.access {
-        Access::Public(route) => matches!(route, PublicRoute::LoginPage | PublicRoute::LinkPage),
+        Access::Public(route) => matches!(
+            route,
+            PublicRoute::LoginPage | PublicRoute::LinkPage | PublicRoute::WelcomePage
+        ),
         Access::Page(route, _) => {
             !route.is_data()
                 && !matches!(

@@ -18,8 +18,8 @@ fn signing_out_everywhere_updates_an_open_page_in_another_browser() {
 
     there.open(&world, "/settings");
     there.shows("[aria-labelledby=sessions-title]", "this one");
-    there.press("Sign out of all devices…");
-    there.press("Sign out of all devices");
+    there.press("Sign out everywhere…");
+    there.press("Sign out everywhere");
     there.arrives("/login");
 
     here.shows("#connection", "You are signed out");

@@ -298,6 +298,10 @@ pub fn regenerate_token(id: Uuid) -> String {
     format!("{TOKENS}/{id}/regenerate")
 }
 
+pub fn move_token(id: Uuid) -> String {
+    format!("{TOKENS}/{id}/move")
+}
+
 pub fn revoke_token(id: Uuid) -> String {
     format!("{TOKENS}/{id}/revoke")
 }

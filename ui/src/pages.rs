@@ -47,7 +47,7 @@ pub use overview::{Overview, Unfinished, overview};
 pub use revisions::{RevisionPage, revision, revisions};
 pub use runners::{RunnerPage, Runners, runner, runners};
 pub use scan::{ScanPage, scan};
-pub use settings::{PasswordForm, Profile, profile, settings};
+pub use settings::{PasswordForm, Settings, settings};
 pub use sources::{source, sources};
 pub use tokens::{Tokens, tokens};
 pub use users::{UserPage, Users, user, users};

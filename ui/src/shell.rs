@@ -136,6 +136,7 @@ pub enum Menu {
     Blobs,
     Variables,
     Tokens,
+    Users,
     Audit,
     Settings,
     About,
@@ -150,7 +151,7 @@ const GROUPS: &[(&str, &[Menu])] = {
             &[Overview, Workflows, Jobs, Runners, Sources, Notifications],
         ),
         ("Data", &[Artifacts, Blobs, Variables]),
-        ("You", &[Tokens, Audit, Settings, About]),
+        ("You", &[Tokens, Users, Audit, Settings, About]),
     ]
 };
 
@@ -203,6 +204,7 @@ impl Menu {
                 Some(ProjectRead),
             ),
             Self::Tokens => ("Tokens", "key", links::TOKENS, Some(TokenWrite)),
+            Self::Users => ("Users", "user", links::USERS, Some(Admin)),
             Self::Audit => ("Audit", "list", links::AUDIT, Some(Admin)),
             Self::Settings => ("Settings", "gear", links::SETTINGS, None),
             Self::About => ("About", "info", links::ABOUT, None),

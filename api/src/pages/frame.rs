@@ -1,5 +1,6 @@
 //! The frame of a page: its reader, its request, and what every page shows.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use http::{Method, StatusCode};
@@ -28,7 +29,7 @@ pub(super) struct Frame<'a> {
     pub(super) user: &'a Visible,
     pub(super) request: &'a Request,
     pub(super) visit: Visit,
-    /// The reader's rights. They decide what the page offers; each action checks the rights again.
+    /// The reader's rights in all projects. They decide what the page offers; each action checks the rights again.
     rights: Rights,
     /// The placeholder for the reader's name, if the page is shared by many readers.
     anybody: Option<String>,
@@ -37,12 +38,16 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub(super) fn new(service: &'a Service, user: &'a Visible, request: &'a Request) -> Self {
-        let rights = user.rights();
+        let rights = user.all_rights();
         let mut visit = visit(
             Some(&(user.principal().clone(), rights.clone())),
             user.now(),
         );
         visit.counts = counts(user, &rights);
+        if let Some(viewer) = &mut visit.viewer {
+            viewer.name = user.name();
+            viewer.roles = roles(user, &rights);
+        }
         visit.answers_form = request.arrival.method == Method::POST;
         Self {
             service,
@@ -149,6 +154,25 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// What a member may do in each project, by its name.
+fn roles(user: &Visible, rights: &Rights) -> Option<BTreeMap<String, Vec<wire::Scope>>> {
+    rights.roles.as_ref()?;
+    user.own(|seen, _| {
+        let projects = seen.sources().map(|source| {
+            let scopes = scopes(|scope| rights.may(scope, source.project));
+            (source.name.to_string(), scopes)
+        });
+        projects.collect()
+    })
+}
+
+fn scopes(may: impl Fn(Scope) -> bool) -> Vec<wire::Scope> {
+    let all = Scope::ALL.iter().copied();
+    all.filter(|scope| may(*scope))
+        .map(Convert::converted)
+        .collect()
+}
+
 /// The counts of the menu and the bell, limited to what the reader may see.
 fn counts(user: &Visible, rights: &Rights) -> Counts {
     let may = |scope| rights.scopes.allow(scope);
@@ -157,7 +181,7 @@ fn counts(user: &Visible, rights: &Rights) -> Counts {
     let is_new = |open: &&Arc<Condition>| {
         open.acknowledged.is_none() && open.silenced_until.is_none_or(|until| until <= now)
     };
-    user.read(|seen| Counts {
+    let counts = user.own(|seen, _| Counts {
         workflows: match may(Scope::WorkflowRead) {
             true => seen.workflows().filter(is_active).count(),
             false => 0,
@@ -174,7 +198,8 @@ fn counts(user: &Visible, rights: &Rights) -> Counts {
             true => seen.conditions().filter(is_new).count(),
             false => 0,
         },
-    })
+    });
+    counts.unwrap_or_default()
 }
 
 /// The reader, as `ui` shows it.
@@ -182,7 +207,11 @@ pub(super) fn visit(reader: Option<&(Principal, Rights)>, now: Timestamp) -> Vis
     Visit {
         viewer: reader.map(|(principal, rights)| Viewer {
             name: principal.name.clone(),
-            scopes: rights.scopes.iter().map(Convert::converted).collect(),
+            // With the parts of each scope. The scope of administrators includes all.
+            scopes: match rights.is_administrator() {
+                true => vec![wire::Scope::Admin],
+                false => scopes(|scope| rights.scopes.allow(scope)),
+            },
             roles: None,
         }),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -52,7 +52,7 @@ impl Made {
     pub(super) fn answer(&self, user: &Visible, request: &Request) -> Response {
         let page = match &self.anybody {
             Some(anybody) => {
-                let name = maud::html! { (user.principal().name) }.into_string();
+                let name = maud::html! { (user.name()) }.into_string();
                 Cow::Owned(self.page.replace(anybody, &name))
             }
             None => Cow::Borrowed(&*self.page),

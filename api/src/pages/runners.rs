@@ -42,15 +42,15 @@ fn slots(runner: &Runner) -> Markup {
     chart::slots(taken, runner.capacity as usize)
 }
 
+/// The address of the daemon, as the browser sees it.
 pub(super) fn server(frame: &Frame<'_>) -> String {
-    let scheme = match frame.request.arrival.peer.is_https {
+    let arrival = &frame.request.arrival;
+    let scheme = match arrival.peer.is_https {
         true => "https",
         false => "http",
     };
-    format!(
-        "{scheme}://{}",
-        frame.request.header(HOST).unwrap_or("localhost")
-    )
+    let host = frame.request.header(HOST).unwrap_or("localhost");
+    format!("{scheme}://{host}{}", arrival.base)
 }
 
 pub(super) async fn show(frame: &Frame<'_>) -> Result<Response, Failure> {

@@ -1,10 +1,11 @@
-//! Signing in and out, and the sessions of the reader.
+//! Signing in and out, with a password, a token or a link. A link may also set a password.
 
 use http::StatusCode;
+use model::UserState;
 use model::decide::InitialToken;
 use ui::form::Refused;
 use ui::links;
-use ui::pages::{self, Login, SignInLink};
+use ui::pages::{self, Login, SignInLink, Welcome};
 use ui::shell::problem_page;
 use warp::reply::Response;
 use wire::ErrorCode;
@@ -13,9 +14,9 @@ use super::frame::{Frame, visit};
 use super::html::{html, see_other};
 use super::typed::Typed;
 use crate::access::signed_in;
-use crate::failure::{Failure, unauthorized};
-use crate::handlers::sign_in::NewSession;
-use crate::handlers::{sessions, sign_in};
+use crate::failure::{Failure, no_such_user_link, unauthorized};
+use crate::handlers::sessions;
+use crate::handlers::sign_in::{self, NewSession};
 use crate::reply;
 use crate::request::Request;
 use crate::service::Service;
@@ -33,13 +34,39 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
 /// The page of a sign-in link. Showing the page does not consume the link, because programs fetch it for previews.
 pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
     let link = request.parameter(0);
-    if let Some(name) = sign_in::name_of_link(&service.handle, link) {
-        let page = SignInLink { token: &name, link };
-        let page = pages::sign_in_link(&visit(None, service.handle.now()), &page);
-        return html(&request.arrival.base, StatusCode::OK, page.into_string());
+    let Some(name) = sign_in::name_of_link(&service.handle, link) else {
+        return link_is_over(service, request, no_such_link());
+    };
+    let page = pages::sign_in_link(
+        &visit(None, service.handle.now()),
+        &SignInLink { token: &name, link },
+    );
+    html(&request.arrival.base, StatusCode::OK, page.into_string())
+}
+
+/// The page of an invitation, or of a link that resets a password.
+pub(crate) fn welcome_page(service: &Service, request: &Request) -> Response {
+    let link = request.parameter(0);
+    match welcome(service, link, &Refused::default()) {
+        Some(page) => html(&request.arrival.base, StatusCode::OK, page),
+        None => link_is_over(service, request, no_such_user_link()),
     }
+}
+
+fn welcome(service: &Service, link: &str, refused: &Refused) -> Option<String> {
+    let user = sign_in::user_of_link(&service.handle, link)?;
+    let page = Welcome {
+        user: user.name.as_str(),
+        link,
+        is_invitation: user.state == UserState::Invited || user.password().is_none(),
+        refused,
+    };
+    Some(pages::welcome(&visit(None, service.handle.now()), &page).into_string())
+}
+
+fn link_is_over(service: &Service, request: &Request, over: Failure) -> Response {
     let failure = match service.slow_down(request.arrival.peer, unauthorized()) {
-        failure if failure.code == ErrorCode::Unauthorized => no_such_link(),
+        failure if failure.code == ErrorCode::Unauthorized => over,
         failure => failure,
     };
     let (headers, arrival) = (&request.headers, &request.arrival);
@@ -50,13 +77,14 @@ pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
         let page = problem_page(&visit, &problem, None, None);
         return html(&arrival.base, status, page.into_string());
     }
-    again(service, request, "", failure)
+    again(service, request, &Typed::default(), failure)
 }
 
 fn form(service: &Service, next: &str, refused: &Refused) -> String {
+    let state = service.handle.state();
     let page = Login {
         next: links::local(next).unwrap_or(""),
-        passwords: false,
+        passwords: state.read(|world| world.users().any(|user| user.password().is_some())),
         first_token: is_new(service).then_some(FIRST_TOKEN),
         refused,
     };
@@ -72,22 +100,34 @@ fn is_new(service: &Service) -> bool {
     })
 }
 
-/// Shows the form again with the problem. It does not repeat the token.
-fn again(service: &Service, request: &Request, next: &str, failure: Failure) -> Response {
+/// Shows the form again with the problem. It repeats no secret except the link of the page.
+fn again(service: &Service, request: &Request, typed: &Typed, failure: Failure) -> Response {
     let status = match failure.status() {
         StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
         status => status,
     };
     let (problem, headers) = failure.problem(&request.arrival.id.to_string());
+    let user = typed
+        .get("user")
+        .map(|user| ("user".to_owned(), user.to_owned()));
     let refused = Refused {
+        typed: user.into_iter().collect(),
         problem: Some(problem),
-        ..Refused::default()
     };
-    let mut response = html(&request.arrival.base, status, form(service, next, &refused));
+    let page = user_link(typed).and_then(|link| welcome(service, link, &refused));
+    let page = page.unwrap_or_else(|| form(service, typed.text("next"), &refused));
+    let mut response = html(&request.arrival.base, status, page);
     for (name, value) in headers {
         reply::set(&mut response, name, &value);
     }
     response
+}
+
+/// The link of the form, if it sets a password.
+fn user_link(typed: &Typed) -> Option<&str> {
+    typed
+        .get("link")
+        .filter(|_| typed.get("password").is_some())
 }
 
 fn no_such_link() -> Failure {
@@ -98,13 +138,12 @@ fn no_such_link() -> Failure {
     .hint("`everscan session link` makes a new link.")
 }
 
-/// Signs a browser in, with a token or a link. A refusal is shown in the form.
+/// Signs a browser in. A refusal is shown in the form.
 pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Response, Failure> {
     let typed = Typed::read(&mut request).await?;
-    let next = typed.text("next");
     let failure = match begin(service, &request, &typed).await {
         Ok(made) => {
-            let mut response = see_other(next);
+            let mut response = see_other(typed.text("next"));
             made.remember(&mut response, &request);
             return Ok(response);
         }
@@ -112,6 +151,7 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
     };
     let failure = match failure.code {
         ErrorCode::Unauthorized if typed.get("link").is_some() => no_such_link(),
+        ErrorCode::Unauthorized if typed.get("user").is_some() => failure,
         ErrorCode::Unauthorized => Failure::invalid(
             "token",
             "This token is not valid, has expired or was revoked.",
@@ -119,13 +159,17 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
         _ => failure,
     };
     match failure.status().is_client_error() {
-        true => Ok(again(service, &request, next, failure)),
+        true => Ok(again(service, &request, &typed, failure)),
         false => Err(failure),
     }
 }
 
 /// Pages of other sites must not sign their visitors in, so browsers must send the origin of the form.
-async fn begin(service: &Service, request: &Request, typed: &Typed) -> Result<NewSession, Failure> {
+async fn begin(
+    service: &Service,
+    request: &Request,
+    typed: &Typed,
+) -> Result<NewSession, Failure> {
     let arrival = &request.arrival;
     let from_here = session::check_origin(&arrival.method, &request.headers, arrival.peer);
     from_here.map_err(|_| {
@@ -134,11 +178,28 @@ async fn begin(service: &Service, request: &Request, typed: &Typed) -> Result<Ne
             "This form counts only if it is sent from a page of this daemon.",
         )
     })?;
-    match typed.get("link") {
-        Some(link) => sign_in::with_link(service, request, link).await,
+    match (typed.get("link"), typed.get("user")) {
+        (Some(link), _) if user_link(typed).is_some() => {
+            let password = new_password(typed)?;
+            sign_in::with_user_link(service, request, link, password).await
+        }
+        (Some(link), _) => sign_in::with_link(service, request, link).await,
+        (None, Some(user)) => {
+            let password = typed.text("password").to_owned();
+            sign_in::with_password(service, request, user.trim(), password).await
+        }
         // Copied tokens often end with a line break.
-        None => sign_in::with_token(service, request, typed.text("token").trim()).await,
+        (None, None) => sign_in::with_token(service, request, typed.text("token").trim()).await,
     }
+}
+
+/// A new password, which is typed twice.
+pub(super) fn new_password(typed: &Typed) -> Result<String, Failure> {
+    let password = typed.text("password");
+    if password == typed.text("again") {
+        return Ok(password.to_owned());
+    }
+    Err(Failure::invalid("again", "must be the same password"))
 }
 
 pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -149,26 +210,8 @@ pub(super) async fn logout(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 /// The answer to a sign-out: it removes the cookie and the browser's cache.
-fn forgotten(frame: &Frame<'_>) -> Response {
+pub(super) fn forgotten(frame: &Frame<'_>) -> Response {
     let mut response = see_other(links::LOGIN);
     sessions::forget(&mut response, frame.request);
     response
-}
-
-pub(super) fn settings(frame: &Frame<'_>) -> Response {
-    frame.page(pages::settings(&frame.visit, &sessions::list(frame.user)))
-}
-
-pub(super) async fn end_session(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let is_own = sessions::end_named(frame.user, frame.parameter(0)).await?;
-    Ok(match is_own {
-        true => forgotten(frame),
-        false => see_other(links::SETTINGS),
-    })
-}
-
-pub(super) async fn end_sessions(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
-    let tokens = typed.text("tokens") == "true";
-    frame.user.sign_out_everywhere(tokens).await?;
-    Ok(forgotten(frame))
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::handlers::tokens;
 use crate::idempotency::Attempt;
 
-const FIELDS: [&str; 4] = ["name", "scopes", "projects", "expires_in_seconds"];
+const FIELDS: [&str; 5] = ["name", "scopes", "projects", "expires_in_seconds", "user"];
 
 pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(page(frame, None, &Refused::default())?))
@@ -25,12 +25,12 @@ fn page(
     created: Option<&CreatedToken>,
     refused: &Refused,
 ) -> Result<Markup, Failure> {
+    let of = frame.query("user");
+    let owner = Some(of).filter(|of| !of.is_empty());
     let page = pages::Tokens {
-        tokens: &tokens::list(
-            frame.user,
-            frame.request.query.get("user"),
-            &frame.window()?,
-        )?,
+        tokens: &tokens::list(frame.user, owner, &frame.window()?)?,
+        of,
+        must_sign_in: frame.user.check_recent().is_err(),
         created,
         refused,
     };
@@ -62,6 +62,7 @@ fn asked(typed: &Typed) -> Result<CreateToken, Failure> {
         .split_whitespace()
         .map(str::to_owned)
         .collect();
+    let user = typed.text("user").trim();
     let life = typed.text("expires_in_seconds");
     let seconds =
         match life {
@@ -76,7 +77,7 @@ fn asked(typed: &Typed) -> Result<CreateToken, Failure> {
         projects: (!projects.is_empty()).then_some(projects),
         expires_in_seconds: seconds,
         never_expires: seconds.is_none(),
-        user: None,
+        user: (!user.is_empty()).then(|| user.to_owned()),
     })
 }
 
@@ -95,6 +96,13 @@ pub(super) async fn regenerate(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
     let created = tokens::renew(frame.user, frame.parameter(0), &asked, &attempt).await?;
     // The reader's session may have ended together with the former secret.
     with_secret(frame, &created)
+}
+
+/// Gives a token to another user.
+pub(super) async fn give(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let user = typed.text("user").trim();
+    tokens::give(frame.user, frame.parameter(0), user).await?;
+    Ok(see_other(&links::tokens_of(user)))
 }
 
 pub(super) async fn revoke(frame: &Frame<'_>) -> Result<Response, Failure> {

@@ -62,7 +62,7 @@ routes! {
     Page ArtifactDiff GET "/jobs/{job}/artifacts/{artifact}/diff", JobRead; [AGAINST_JOB, CURSOR], 0;
     Page Artifacts GET "/artifacts", WorkflowRead; [CURSOR], 0;
 
-    Action CancelJob POST "/jobs/{job}/cancel", JobWrite; [], SMALL_BODY;
+    Action CancelJob POST "/jobs/{job}/cancel", JobCancel; [], SMALL_BODY;
     Action DeleteJob POST "/jobs/{job}/delete", JobWrite; [], SMALL_BODY;
     Action RerunJob POST "/jobs/{job}/rerun", Dispatch; [], SMALL_BODY;
     Action DeleteArtifact POST "/jobs/{job}/artifacts/{artifact}/delete", JobWrite; [], SMALL_BODY;

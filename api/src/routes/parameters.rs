@@ -87,6 +87,7 @@ parameters! {
     LANES "lanes", "The span of the lanes: `week`, or a day.", word();
     USER "user", "The owner of the tokens, or `all`. Without it, the own ones.", text();
     NEXT "next", "The page to show after the sign-in.", text();
+    DEVICE_CODE "code", "The code that a device shows.", text();
 }
 
 pub(super) const AGAINST_JOB: Parameter = OTHER_JOB.required();

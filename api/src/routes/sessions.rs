@@ -14,6 +14,7 @@ routes! {
             .statuses(&[201]);
     Public LoginPage GET "/login"; [NEXT], 0;
     Public LinkPage GET "/login/{link}"; [], 0;
+    Public WelcomePage GET "/welcome/{link}"; [], 0;
     Public Login POST "/login"; [], SMALL_BODY;
 
     Session ListSessions GET "/v0/sessions"; [], 0,
@@ -29,8 +30,11 @@ routes! {
         takes_only::<wire::ChangePassword>("Set the own password").sets(&[SET_COOKIE]);
 
     Page Settings GET "/settings"; [], 0;
+    Page Device GET "/device"; [DEVICE_CODE], 0;
 
     Action Logout POST "/logout"; [], SMALL_BODY;
     Action EndSession POST "/settings/sessions/{session}/end"; [], SMALL_BODY;
     Action EndSessions POST "/settings/sessions/end"; [], SMALL_BODY;
+    Action ChangePassword POST "/settings/password"; [], SMALL_BODY;
+    Action ConfirmDevice POST "/device"; [], SMALL_BODY;
 }

@@ -26,5 +26,6 @@ routes! {
 
     Action CreateToken POST "/tokens", TokenWrite; [], SMALL_BODY;
     Action RegenerateToken POST "/tokens/{token}/regenerate", TokenWrite; [], SMALL_BODY;
+    Action MoveToken POST "/tokens/{token}/move", Admin; [], SMALL_BODY;
     Action RevokeToken POST "/tokens/{token}/revoke", TokenWrite; [], SMALL_BODY;
 }

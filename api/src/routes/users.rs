@@ -25,4 +25,15 @@ routes! {
         answers::<wire::User>("Show a user to administrators, and to the user");
     Session ShowMe GET "/v0/me"; [], 0,
         answers::<wire::Me>("Show who sends the request");
+
+    Page Users GET "/users", Admin; [CURSOR], 0;
+    Page User GET "/users/{user}", Admin; [], 0;
+    Page Members GET "/projects/{project}/members", ProjectRead; [CURSOR], 0;
+
+    Action CreateUser POST "/users", Admin; [], SMALL_BODY;
+    Action UpdateUser POST "/users/{user}", Admin; [], SMALL_BODY;
+    Action CreateUserLink POST "/users/{user}/link", Admin; [], SMALL_BODY;
+    Action DeleteUser POST "/users/{user}/delete", Admin; [], SMALL_BODY;
+    Action SetMember POST "/projects/{project}/members", MemberWrite; [], SMALL_BODY;
+    Action RemoveMember POST "/projects/{project}/members/{user}/remove", MemberWrite; [], SMALL_BODY;
 }

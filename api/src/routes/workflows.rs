@@ -46,9 +46,9 @@ routes! {
 
     User ListConditions GET "/v0/conditions", WorkflowRead; [LIMIT, CURSOR], 0,
         lists::<wire::OpenCondition>("List the open conditions: what needs a person");
-    User AcknowledgeCondition POST "/v0/conditions/{condition}/acknowledge", WorkflowWrite; [], SMALL_BODY,
+    User AcknowledgeCondition POST "/v0/conditions/{condition}/acknowledge", ConditionWrite; [], SMALL_BODY,
         may_take::<wire::Acknowledge, wire::OpenCondition>("Note that a person knows of a condition");
-    User SilenceCondition POST "/v0/conditions/{condition}/silence", WorkflowWrite; [], SMALL_BODY,
+    User SilenceCondition POST "/v0/conditions/{condition}/silence", ConditionWrite; [], SMALL_BODY,
         may_take::<wire::Silence, wire::OpenCondition>("Fold a condition away for a while");
 
     Page Workflows GET "/workflows", WorkflowRead; [CURSOR, WORKFLOW_STATE], 0;
@@ -58,11 +58,11 @@ routes! {
     Page Scan GET "/workflows/{workflow}/-/scans/{scan}", WorkflowRead; [CURSOR], 0;
     Page DispatchForm GET "/workflows/{workflow}/-/scans/{scan}/dispatch", Dispatch; [LIKE_JOB], 0;
 
-    Action AcknowledgeCondition POST "/conditions/{condition}/acknowledge", WorkflowWrite; [], SMALL_BODY;
-    Action SilenceCondition POST "/conditions/{condition}/silence", WorkflowWrite; [], SMALL_BODY;
+    Action AcknowledgeCondition POST "/conditions/{condition}/acknowledge", ConditionWrite; [], SMALL_BODY;
+    Action SilenceCondition POST "/conditions/{condition}/silence", ConditionWrite; [], SMALL_BODY;
     Action Dispatch POST "/workflows/{workflow}/-/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY;
-    Action SuspendWorkflow POST "/workflows/{workflow}/-/suspend", WorkflowWrite; [], SMALL_BODY;
-    Action ResumeWorkflow POST "/workflows/{workflow}/-/resume", WorkflowWrite; [], SMALL_BODY;
-    Action SuspendScan POST "/workflows/{workflow}/-/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY;
-    Action ResumeScan POST "/workflows/{workflow}/-/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY;
+    Action SuspendWorkflow POST "/workflows/{workflow}/-/suspend", WorkflowSuspend; [], SMALL_BODY;
+    Action ResumeWorkflow POST "/workflows/{workflow}/-/resume", WorkflowSuspend; [], SMALL_BODY;
+    Action SuspendScan POST "/workflows/{workflow}/-/scans/{scan}/suspend", WorkflowSuspend; [], SMALL_BODY;
+    Action ResumeScan POST "/workflows/{workflow}/-/scans/{scan}/resume", WorkflowSuspend; [], SMALL_BODY;
 }

@@ -75,6 +75,11 @@ async fn below_a_path_everything_leads_back_below_it() {
             let page = get(path).send(service.address).await;
             check_below("/everscan/", page.text());
         }
+        let register = Call::post(format!("{prefix}/runners/registrations"))
+            .header("cookie", cookie)
+            .header("sec-fetch-site", "same-origin");
+        let page = typed(register, &[]).send(service.address).await;
+        assert!(page.text().contains("--url http://localhost/everscan "));
         let shared = get("/jobs")
             .header("prefer", "wait=1")
             .send(service.address)

@@ -72,4 +72,5 @@ mod sources;
 mod suspensions;
 mod tokens;
 mod truths;
+mod user_pages;
 mod users;

@@ -63,6 +63,7 @@ impl World {
             .replace("{var}", "URL")
             .replace("{channel}", "team")
             .replace("{rule}", "team")
+            .replace("{user}", "owner")
             .replace("{secret}", "KEY");
         assert!(!path.contains('{'), "{path} has no example");
         let query = match route.path {

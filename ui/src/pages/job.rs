@@ -186,7 +186,7 @@ fn actions(visit: &Visit, page: &JobPage<'_>) -> Markup {
             }
             a.button href=(again) data-key="d" { "Run with changes" }
         }
-        @if visit.may_in(&job.workflow.source, Scope::JobWrite) && !job.state.is_terminal() {
+        @if visit.may_in(&job.workflow.source, Scope::JobCancel) && !job.state.is_terminal() {
             (form::guarded(visit, &links::cancel_job(job.id), "Cancel", if job.state == JobState::Scheduled {
                 "It will not run and will not be retried."
             } else {

@@ -2,13 +2,11 @@
 
 use std::net::IpAddr;
 
-use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
 use super::settings::new_password;
 use crate::form::{Field, Refused};
 use crate::shell::{Shell, Visit, heading};
-use crate::words::in_future;
 use crate::{form, links};
 
 pub struct Login<'a> {
@@ -124,7 +122,6 @@ pub struct Device<'a> {
     pub name: &'a str,
     /// The address of the request.
     pub address: IpAddr,
-    pub expires_at: DateTime<Utc>,
 }
 
 pub enum DevicePage<'a> {
@@ -168,11 +165,10 @@ fn found(visit: &Visit, device: &Device<'_>) -> Markup {
     let you = visit.viewer.as_ref().map_or("", |viewer| &viewer.name);
     html! {
         p { "The device " b { (device.name) } " at " (device.address) " shows the code " b { code { (device.code) } } "." }
-        p { "Confirm only if you have just run " code { "everscan login" } " there: it may then do everything that " b { (you) } " may do." }
+        p { "Confirm only if you have just run " code { "everscan login" } " there. It is then signed in as " b { (you) } ", and may do what this browser may do." }
         (form::post(visit, "device", links::DEVICE, &html! {
             input type="hidden" name="code" value=(device.code);
             button.button.first type="submit" { "Confirm the device" }
         }))
-        p.muted { "The code ends " (in_future(device.expires_at, visit.now)) "." }
     }
 }

@@ -1,7 +1,7 @@
 //! The members of a project.
 
 use maud::{Markup, html};
-use wire::{Member, Page, Role, UserKind, UserLink};
+use wire::{Member, Page, Role, Scope, UserKind, UserLink};
 
 use super::users::{NAME_HINT, new_link, shape};
 use crate::form::{Field, Refused};
@@ -12,8 +12,6 @@ use crate::{form, links};
 pub struct Members<'a> {
     pub project: &'a str,
     pub members: &'a Page<Member>,
-    /// The strongest role that the viewer may give and take here.
-    pub strongest: Option<Role>,
     /// A new user and the invitation. Only the response to the form shows it.
     pub invited: Option<(&'a str, &'a UserLink)>,
     /// The address of the daemon, with which the link begins.
@@ -36,7 +34,7 @@ pub fn members(visit: &Visit, page: &Members<'_>) -> Markup {
             }
         }))
         (more(&links::members(project), &[], page.members.next_cursor.as_deref()))
-        @if let Some(strongest) = page.strongest { (add(visit, page, strongest)) }
+        @if visit.may_in(project, Scope::MemberWrite) { (add(visit, page)) }
     };
     Shell::new(visit, "Members", Some(Menu::Variables))
         .under([
@@ -53,7 +51,7 @@ fn row(visit: &Visit, page: &Members<'_>, member: &Member) -> Markup {
             td { (shape(member.state)) }
             td { (member.role.as_str()) }
             td.end {
-                @if page.strongest >= Some(member.role) {
+                @if visit.may_in(page.project, Scope::MemberWrite) {
                     (form::guarded(visit, &links::remove_member(page.project, &member.user), "Remove",
                         "The user no longer sees the project. What the user follows there ends at once."))
                 }
@@ -62,18 +60,16 @@ fn row(visit: &Visit, page: &Members<'_>, member: &Member) -> Markup {
     }
 }
 
-fn add(visit: &Visit, page: &Members<'_>, strongest: Role) -> Markup {
+fn add(visit: &Visit, page: &Members<'_>) -> Markup {
     let refused = page.refused;
-    let roles = Role::ALL.iter().filter(|role| **role <= strongest);
-    let roles: Vec<_> = roles
-        .map(|role| (role.as_str().to_owned(), role.as_str().to_owned()))
-        .collect();
+    let roles = Role::ALL.iter().map(|role| role.as_str().to_owned());
+    let roles: Vec<_> = roles.map(|role| (role.clone(), role)).collect();
     html! {
         (card("add", "Add a member", &html! {}, &html! {
             div.body.fields {
-                (refused.summary(&["user", "role", "invite"]))
+                (refused.summary(&["name", "role", "invite"]))
                 (form::post(visit, "member", &links::members(page.project), &html! {
-                    (Field::new("user", "User").required().at_most(64).hint("A member with this name gets the new role.").input("text", "", refused))
+                    (Field::new("name", "User").required().at_most(64).hint("A member with this name gets the new role.").input("text", "", refused))
                     (Field::new("role", "Role").hint("A viewer reads everything but secrets. An operator also starts and cancels jobs. A maintainer also changes the project.")
                         .select(&roles, Role::Viewer.as_str(), refused))
                     (Field::new("invite", "A new person: make the user, and a link that invites").hint(NAME_HINT).switch(false, refused))

@@ -21,7 +21,7 @@ pub enum PasswordForm {
     ByLink,
 }
 
-pub struct Profile<'a> {
+pub struct Settings<'a> {
     pub user: &'a User,
     pub password: PasswordForm,
     /// The sessions of the user.
@@ -31,7 +31,7 @@ pub struct Profile<'a> {
     pub refused: &'a Refused,
 }
 
-pub fn profile(visit: &Visit, page: &Profile<'_>) -> Markup {
+pub fn settings(visit: &Visit, page: &Settings<'_>) -> Markup {
     let content = html! {
         (heading("Settings", &html! {}, &html! {}))
         (card("you", "You", &html! {}, &who(visit, page.user)))
@@ -55,7 +55,7 @@ fn who(visit: &Visit, user: &User) -> Markup {
     }
 }
 
-fn password(visit: &Visit, page: &Profile<'_>) -> Markup {
+fn password(visit: &Visit, page: &Settings<'_>) -> Markup {
     let again = links::with_query(links::LOGIN, &[("next", links::SETTINGS)]);
     html! {
         div.body.fields {
@@ -68,10 +68,7 @@ fn password(visit: &Visit, page: &Profile<'_>) -> Markup {
                     }))
                     p.muted { "Your other browsers and devices are signed out." }
                 }
-                PasswordForm::SignInFirst => {
-                    p { "A new password needs a sign-in of the last 10 minutes." }
-                    p { a.button href=(again) { "Sign in again" } }
-                }
+                PasswordForm::SignInFirst => (sign_in_again("A new password needs", links::SETTINGS)),
                 PasswordForm::NotWithToken => {
                     p { "This browser is signed in with a token, which cannot change the password." }
                     p { a.button href=(again) { "Sign in with the password" } }
@@ -82,6 +79,14 @@ fn password(visit: &Visit, page: &Profile<'_>) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// `next` is the page that needs a newer sign-in.
+pub(super) fn sign_in_again(what_needs: &str, next: &str) -> Markup {
+    html! {
+        p { (what_needs) " a sign-in of the last 10 minutes." }
+        p { a.button href=(links::with_query(links::LOGIN, &[("next", next)])) { "Sign in again" } }
     }
 }
 
@@ -98,7 +103,7 @@ pub(super) fn new_password(user: &str, refused: &Refused) -> Markup {
     }
 }
 
-fn sessions(visit: &Visit, page: &Profile<'_>) -> Markup {
+fn sessions(visit: &Visit, page: &Settings<'_>) -> Markup {
     html! {
         (table("Sessions", &["device", "signed in with", "address", "since", "last seen", "ends", ""], &html! {
             @for session in page.sessions { (session_row(visit, session)) }
@@ -158,42 +163,6 @@ pub(super) fn last_used(token: &Token) -> Markup {
     html! { @match token.last_used { Some(day) => (date(day)), None => span.muted { "never" } } }
 }
 
-/// `sessions` are the sessions of the viewer's token.
-pub fn settings(visit: &Visit, sessions: &[Session]) -> Markup {
-    let content = html! {
-        (heading("Settings", &html! {}, &html! {}))
-        (you(visit))
-        (card("browser", "This browser", &html! {}, &browser()))
-        (card("sessions", "Sessions", &html! { (sessions.len()) }, &html! {
-            (table("Sessions", &["device", "address", "since", "last seen", "ends", ""], &html! {
-                @for session in sessions { (row(visit, session)) }
-            }))
-            div.body {
-                (form::guarded_with(visit, links::END_SESSIONS, "Sign out of all devices",
-                    "Every browser with this token is signed out at once, this one too.", &html! {
-                        label.check {
-                            input type="checkbox" name="tokens" value="true";
-                            " Also revoke the token, so that programs cannot use it"
-                        }
-                    }))
-            }
-        }))
-    };
-    Shell::new(visit, "Settings", Some(Menu::Settings)).page(&content)
-}
-
-fn you(visit: &Visit) -> Markup {
-    let Some(viewer) = &visit.viewer else {
-        return html! {};
-    };
-    let scopes = html! { @for scope in &viewer.scopes { span.tag { (scope.as_str()) } " " } };
-    html! {
-        (card("you", "You", &html! {}, &html! {
-            div.body { (facts(&[("token", html! { (viewer.name) }), ("scopes", scopes)])) }
-        }))
-    }
-}
-
 /// Settings that a script keeps in this browser. Without scripts they cannot work and are hidden.
 fn browser() -> Markup {
     html! {
@@ -220,19 +189,6 @@ fn browser() -> Markup {
                 }
             }
             p { button.button type="button" data-opens="shortcuts" { "Show the shortcuts" } }
-        }
-    }
-}
-
-fn row(visit: &Visit, session: &Session) -> Markup {
-    html! {
-        tr {
-            td.wide { (session.device) @if session.current { " " span.tag { "this one" } } }
-            td { (session.address) }
-            td { (at(session.created_at)) }
-            td { @if session.current { "now" } @else { (ago(session.seen_at, visit.now)) } }
-            td { (at(session.expires_at)) }
-            td.end { (form::button(visit, &links::end_session(session.id), "End")) }
         }
     }
 }

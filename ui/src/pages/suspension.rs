@@ -74,7 +74,7 @@ pub(super) fn toggle(visit: &Visit, project: &str, part: &str, is_suspended: boo
     let refused = Refused::default();
     let text = |field: &Field<'_>| field.input("text", "", &refused);
     html! {
-        @if !visit.may_in(project, Scope::WorkflowWrite) {
+        @if !visit.may_in(project, Scope::WorkflowSuspend) {
         } @else if is_suspended {
             (form::disclosed(visit, &links::resume(part), "Resume",
                 "Its schedules catch up as configured, and its expressions are evaluated once for what they missed.",

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use wire::{CreatedToken, Page, Scope, Token};
 
-use super::settings::{expiry, last_used};
+use super::settings::{expiry, last_used, sign_in_again};
 use crate::form::{Field, Refused};
 use crate::list::{card, empty, more, table};
 use crate::shell::{Menu, Shell, Visit, heading};
@@ -12,6 +12,10 @@ use crate::{form, links};
 
 pub struct Tokens<'a> {
     pub tokens: &'a Page<Token>,
+    /// The user whose tokens are listed, or `all`; empty for the viewer's own.
+    pub of: &'a str,
+    /// True if a new secret needs a newer sign-in.
+    pub must_sign_in: bool,
     /// A new token. Only the response to its form shows it.
     pub created: Option<&'a CreatedToken>,
     pub refused: &'a Refused,
@@ -29,15 +33,16 @@ pub fn tokens(visit: &Visit, page: &Tokens<'_>) -> Markup {
     ];
     let content = html! {
         (heading("Tokens", &html! {}, &html! {}))
+        @if visit.may(Scope::Admin) { (filter(page)) }
         @if let Some(created) = page.created { (new(created)) }
         (card("tokens", "Tokens", &html! { (page.tokens.items.len()) }, &html! {
             @if page.tokens.items.is_empty() {
                 (empty(&html! { p { "There are no tokens that you may see." } }))
             } @else {
-                (table("Tokens", &heads, &html! { @for token in &page.tokens.items { (row(visit, token)) } }))
+                (table("Tokens", &heads, &html! { @for token in &page.tokens.items { (row(visit, page, token)) } }))
             }
         }))
-        (more(links::TOKENS, &[], page.tokens.next_cursor.as_deref()))
+        (more(links::TOKENS, &[("user", page.of)], page.tokens.next_cursor.as_deref()))
         (create(visit, page))
     };
     Shell::new(visit, "Tokens", Some(Menu::Tokens)).page(&content)
@@ -55,7 +60,27 @@ fn new(created: &CreatedToken) -> Markup {
     }
 }
 
-fn row(visit: &Visit, token: &Token) -> Markup {
+fn filter(page: &Tokens<'_>) -> Markup {
+    html! {
+        form.filters method="get" action=(links::TOKENS) role="search" aria-label="Tokens" {
+            div.field {
+                label for="filter-user" { "Owner" }
+                input #filter-user name="user" value=(page.of) placeholder="you" aria-describedby="filter-hint" autocomplete="off" spellcheck="false";
+                p.hint #filter-hint { "The name of a user, or " code { "all" } "." }
+            }
+            button.button type="submit" { "Filter" }
+        }
+    }
+}
+
+fn row(visit: &Visit, page: &Tokens<'_>, token: &Token) -> Markup {
+    let viewer = visit.viewer.as_ref().map(|viewer| &viewer.name);
+    let is_own = viewer == Some(&token.user);
+    let to = token.id.simple().to_string();
+    let owner = Field::new("user", "The new owner")
+        .of(&to)
+        .required()
+        .at_most(64);
     html! {
         tr {
             td { (token.name) }
@@ -68,8 +93,15 @@ fn row(visit: &Visit, token: &Token) -> Markup {
             }
             td { (last_used(token)) }
             td.end {
-                (form::guarded_with(visit, &links::regenerate_token(token.id), "Regenerate",
-                    "The token gets a new secret. The current one is accepted for the time you choose.", &overlap(token)))
+                // Only the owner gets the new secret.
+                @if is_own && !page.must_sign_in {
+                    (form::guarded_with(visit, &links::regenerate_token(token.id), "Regenerate",
+                        "The token gets a new secret. The current one is accepted for the time you choose.", &overlap(token)))
+                }
+                @if visit.may(Scope::Admin) {
+                    (form::guarded_with(visit, &links::move_token(token.id), "Move",
+                        "The token may then do what its new owner may do, and no more than now.", &owner.input("text", "", &Refused::default())))
+                }
                 (form::guarded(visit, &links::revoke_token(token.id), "Revoke",
                     "Programs and browsers with this token are refused at once."))
             }
@@ -90,6 +122,14 @@ fn overlap(token: &Token) -> Markup {
 }
 
 fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
+    if page.must_sign_in {
+        return card(
+            "create",
+            "A new token",
+            &html! {},
+            &html! { div.body { (sign_in_again("A new secret needs", links::TOKENS)) } },
+        );
+    }
     let lengths = [
         ("604800", "a week"),
         ("7776000", "90 days"),
@@ -106,7 +146,7 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
     html! {
         (card("create", "A new token", &html! {}, &html! {
             div.body.fields {
-                (page.refused.summary(&["name", "scopes", "projects", "expires_in_seconds"]))
+                (page.refused.summary(&["name", "scopes", "projects", "expires_in_seconds", "user"]))
                 (form::post(visit, "token", links::TOKENS, &html! {
                     (Field::new("name", "Name").required().hint("The audit log shows it with each action of the token.")
                         .input("text", "", page.refused))
@@ -123,6 +163,9 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
                     (Field::new("projects", "Projects").hint("Names, separated by spaces. Empty: all projects that you may see.")
                         .input("text", "", page.refused))
                     (Field::new("expires_in_seconds", "Valid for").select(&lengths, "7776000", page.refused))
+                    @if visit.may(Scope::Admin) {
+                        (Field::new("user", "Owner").hint("A service, which is a program. Empty: you.").input("text", "", page.refused))
+                    }
                     button.button.first type="submit" { "Make the token" }
                 }))
             }

@@ -5,7 +5,7 @@ use wire::{Page, User, UserKind, UserLink, UserState};
 
 use crate::form::{Field, Refused};
 use crate::list::{card, empty, facts, more, table};
-use crate::shell::{Crumb, Shell, Visit, heading};
+use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{ago, at, condition, copy_button, date};
 use crate::{form, links};
 
@@ -27,7 +27,7 @@ pub fn users(visit: &Visit, page: &Users<'_>) -> Markup {
         (more(links::USERS, &[], page.users.next_cursor.as_deref()))
         (create(visit, page.refused))
     };
-    Shell::new(visit, "Users", None).page(&content)
+    Shell::new(visit, "Users", Some(Menu::Users)).page(&content)
 }
 
 fn row(visit: &Visit, user: &User) -> Markup {
@@ -121,7 +121,7 @@ pub fn user(visit: &Visit, page: &UserPage<'_>) -> Markup {
         (facts(&known))
         (card("roles", "Roles", &html! { (user.roles.len()) }, &roles(user)))
     };
-    Shell::new(visit, &user.name, None)
+    Shell::new(visit, &user.name, Some(Menu::Users))
         .under([Crumb::new("Users", links::USERS)])
         .page(&content)
 }

@@ -46,7 +46,7 @@ pub struct Variables<'a> {
 pub fn variables(visit: &Visit, page: &Variables<'_>) -> Markup {
     let name = &page.project.name;
     let content = html! {
-        (heading(name, &html! { span.tag { "project" } }, &html! {}))
+        (heading(name, &html! { span.tag { "project" } }, &html! { a.button href=(links::members(name)) { "Members" } }))
         @if !page.project.configured {
             div.banner role="note" { p { "The configuration no longer names this source. It starts no jobs." } }
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use ui::form::Refused;
 use ui::pages::{
-    self, Audit, Blobs, JobFilter, Jobs, Login, Overview, RunnerPage, Runners, ScanPage,
+    self, Audit, Blobs, JobFilter, Jobs, Login, Overview, RunnerPage, Runners, ScanPage, Tokens,
     Unfinished, Variables,
 };
 use wire::*;
@@ -138,6 +138,19 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         ("runner-none", pages::runner(visit, &idle)),
         ("scan-without-jobs", pages::scan(without_jobs, &never)),
         ("runner-without-jobs", pages::runner(without_jobs, &idle)),
+        (
+            "tokens-none",
+            pages::tokens(
+                visit,
+                &Tokens {
+                    tokens: &page(Vec::new()),
+                    of: "",
+                    must_sign_in: true,
+                    created: None,
+                    refused: none,
+                },
+            ),
+        ),
         ("sources-none", pages::sources(visit, &page(Vec::new()))),
         ("artifacts-none", pages::artifacts(visit, &page(Vec::new()))),
         ("projects-none", pages::projects(visit, &page(Vec::new()))),

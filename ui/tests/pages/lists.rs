@@ -184,7 +184,16 @@ pub(crate) fn lists(texts: Texts, visit: &Visit, jobs: &[Job]) -> Vec<(&'static 
             pages::tokens(
                 visit,
                 &Tokens {
-                    tokens: &page(vec![token(texts)]),
+                    tokens: &page(vec![
+                        token(texts),
+                        Token {
+                            id: id(83),
+                            user: texts.text("ada"),
+                            ..token(texts)
+                        },
+                    ]),
+                    of: "all",
+                    must_sign_in: false,
                     created: Some(&created),
                     refused: &refused(texts, &["name", "scopes"]),
                 },

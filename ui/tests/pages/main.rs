@@ -275,6 +275,7 @@ const PATHS: &[&str] = &[
     "tokens",
     "tokens/*/regenerate",
     "tokens/*/revoke",
+    "tokens/*/move",
     "settings",
     "settings/password",
     "settings/sessions/*/end",

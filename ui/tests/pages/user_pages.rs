@@ -7,7 +7,7 @@ use chrono::{NaiveDate, TimeDelta};
 use maud::Markup;
 use ui::form::Refused;
 use ui::pages::{
-    self, Device, DevicePage, Members, PasswordForm, Profile, UserPage, Users, Welcome,
+    self, Device, DevicePage, Members, PasswordForm, Settings, UserPage, Users, Welcome,
 };
 use ui::shell::Visit;
 use wire::*;
@@ -74,7 +74,7 @@ fn link(texts: Texts) -> UserLink {
     }
 }
 
-pub(crate) fn members_page(texts: Texts, visit: &Visit, strongest: Option<Role>) -> Markup {
+pub(crate) fn members_page(texts: Texts, visit: &Visit, is_answer: bool) -> Markup {
     let member = |name: &str, kind, state, role| Member {
         user: texts.text(name),
         kind,
@@ -88,15 +88,14 @@ pub(crate) fn members_page(texts: Texts, visit: &Visit, strongest: Option<Role>)
         member("deploy", UserKind::Service, active, Role::Viewer),
     ]);
     let (bob, link) = (texts.text("bob"), link(texts));
-    let refused = match strongest {
-        Some(_) => refused(texts, &["user", "role"]),
-        None => Refused::default(),
+    let refused = match is_answer {
+        true => refused(texts, &["name", "role"]),
+        false => Refused::default(),
     };
     let page = Members {
         project: &texts.text("infra"),
         members: &members,
-        strongest,
-        invited: strongest.map(|_| (&*bob, &link)),
+        invited: is_answer.then_some((&*bob, &link)),
         server: SERVER,
         refused: &refused,
     };
@@ -113,16 +112,16 @@ pub(crate) fn full(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
         pages::user(visit, &UserPage { user, link, server })
     };
     let profile = |password, refused| {
-        let page = Profile {
+        let page = Settings {
             user: &user(texts),
             password,
             sessions: &[session(texts)],
             tokens: &[token(texts)],
             refused,
         };
-        pages::profile(visit, &page)
+        pages::settings(visit, &page)
     };
-    let bare_profile = Profile {
+    let bare_profile = Settings {
         user: &service(texts),
         password: PasswordForm::ByLink,
         sessions: &[Session {
@@ -146,7 +145,6 @@ pub(crate) fn full(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
         code: &code,
         name: &laptop,
         address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        expires_at: now() + TimeDelta::minutes(9),
     });
     let wrong_code = refused(texts, &["code"]);
     let long = refused(texts, &["name", "roles", "administrator"]);
@@ -172,8 +170,8 @@ pub(crate) fn full(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
         ("user-invited", page_of(&invited(texts), Some(&link(texts)))),
         ("user-service", page_of(&service(texts), None)),
         ("user-deactivated", page_of(&deactivated(texts), None)),
-        ("members", members_page(texts, visit, Some(Role::Operator))),
-        ("members-none", members_page(texts, visit, None)),
+        ("members", members_page(texts, visit, true)),
+        ("members-none", members_page(texts, &reader(texts), false)),
         (
             "settings",
             profile(PasswordForm::Open, &refused(texts, &["password"])),
@@ -183,7 +181,7 @@ pub(crate) fn full(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
             "settings-with-token",
             profile(PasswordForm::NotWithToken, none),
         ),
-        ("settings-bare", pages::profile(visit, &bare_profile)),
+        ("settings-bare", pages::settings(visit, &bare_profile)),
         ("welcome", welcome(true, none)),
         ("welcome-reset", welcome(false, &refused(texts, &["again"]))),
         ("device", pages::device(visit, &asks)),

@@ -96,7 +96,7 @@ fn about(open: &OpenCondition) -> Markup {
 
 fn forms(visit: &Visit, open: &OpenCondition) -> Markup {
     let may = match &open.project {
-        Some(project) => visit.may_in(project, Scope::WorkflowWrite),
+        Some(project) => visit.may_in(project, Scope::ConditionWrite),
         None => visit.may(Scope::Admin),
     };
     let refused = Refused::default();

@@ -11,6 +11,8 @@ const README: &str = include_str!("../../README.md");
 
 const NOTIFICATIONS: &str = include_str!("../../docs/notifications.md");
 
+const TEAMS: &str = include_str!("../../docs/teams.md");
+
 const OPERATING: &str = include_str!("../../docs/operating.md");
 
 /// The address of the page's daemon. The test replaces it with the world's address, so that tests can run in parallel.
@@ -69,6 +71,22 @@ fn the_example_of_notifications_works_unchanged() {
         assert!(said.contains(words), "`{words}` is missing in: {said}");
     }
     assert!(!said.contains("a wrong signature"), "{said}");
+}
+
+#[test]
+fn the_example_of_a_team_works_unchanged() {
+    let world = World::new();
+    let said = run(&world, &TEAMS.replace(ADDRESS, &world.address()));
+    let links = said.matches("/welcome/evu_").count();
+    assert_eq!(links, 3, "{said}");
+    for words in [
+        "owner",
+        "ann   person  invited  operator",
+        "no such workflow for this token",
+        "deactivated",
+    ] {
+        assert!(said.contains(words), "`{words}` is missing in: {said}");
+    }
 }
 
 /// Runs the commands of a page in an empty folder of a world, and returns their output.

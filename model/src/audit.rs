@@ -16,14 +16,14 @@ use crate::limits::AUDIT_TEXT_CHARS;
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::revision::WorkflowRef;
 use crate::rules::ProjectRules;
-use crate::runner::Runner;
+use crate::runner::{Registration, Runner};
 use crate::session::BrowserSession;
 use crate::source::{Removal, Source};
 use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::user::{User, UserState};
 use crate::world::World;
-use crate::{JobId, ProjectId, Reason, Scopes, SourceName, Timestamp};
+use crate::{JobId, ProjectId, Projects, Reason, Scopes, SourceName, Timestamp};
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal),* $(,)?) => {
@@ -140,7 +140,8 @@ pub struct AuditAction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The text of a suspension or resumption, the code of the reason why a job ended, the approved commit, the role of a
-    /// member, or the new owner of a token.
+    /// member, the new owner of a token, the old and new projects of a runner, or the projects and labels of a registration
+    /// token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How often it happened, if one action stands for several events.
@@ -197,9 +198,7 @@ impl AuditAction {
     }
 
     fn in_project(self, world: &World, project: ProjectId) -> Self {
-        let source = world.source_of(project);
-        let name = source.map_or_else(|| project.to_string(), |source| source.name.to_string());
-        let project = Some(name);
+        let project = Some(project_name(world, project));
         Self { project, ..self }
     }
 
@@ -231,6 +230,11 @@ impl AuditAction {
             ..Self::new(kind).of_workflow(&job.workflow)
         }
     }
+}
+
+fn project_name(world: &World, project: ProjectId) -> String {
+    let source = world.source_of(project);
+    source.map_or_else(|| project.to_string(), |source| source.name.to_string())
 }
 
 fn cut(text: &str) -> String {
@@ -276,12 +280,18 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
             .then(|| AuditAction::new(AuditKind::SignedOut).id(session.id.uuid())),
         Change::Registration(registration) => Some(AuditAction {
             expires_at: Some(registration.expires_at),
-            ..AuditAction::new(AuditKind::RegistrationCreated).id(registration.id.uuid())
+            ..AuditAction::new(AuditKind::RegistrationCreated)
+                .id(registration.id.uuid())
+                .because(Some(&of_registration(world, registration)))
         }),
         Change::Runner(runner) => {
             let before = world.runner(runner.id);
-            let is_limited = before.is_some_and(|before| before.projects != runner.projects);
-            is_limited.then(|| AuditAction::of_runner(AuditKind::RunnerLimited, runner))
+            let before = before.filter(|before| before.projects != runner.projects);
+            before.map(|before| {
+                let [old, new] = [before, runner].map(|it| projects_in_words(world, &it.projects));
+                AuditAction::of_runner(AuditKind::RunnerLimited, runner)
+                    .because(Some(&format!("{old} -> {new}")))
+            })
         }
         Change::RunnerRemoved(runner) => {
             Some(AuditAction::of_runner(AuditKind::RunnerRemoved, runner))
@@ -601,6 +611,23 @@ fn secrets_read(world: &World, job: &Job) -> impl Iterator<Item = AuditAction> {
             };
             action.name(name).in_project(world, job.project)
         })
+}
+
+/// The projects and labels, such as `a, b; labels gpu, linux`.
+fn of_registration(world: &World, registration: &Registration) -> String {
+    let projects = projects_in_words(world, &registration.projects);
+    match &registration.labels {
+        Some(labels) => format!("{projects}; labels {}", labels.join(", ")),
+        None => projects,
+    }
+}
+
+fn projects_in_words(world: &World, projects: &Projects) -> String {
+    let Projects::Only(projects) = projects else {
+        return "all".to_owned();
+    };
+    let names = projects.iter().map(|project| project_name(world, *project));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn of_suspension(suspension: &Suspension) -> AuditAction {

@@ -74,7 +74,8 @@ pub struct AuditAction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<DateTime<Utc>>,
     /// The reason of a suspension or resumption; the reason code of a job's end; the approved commit; the role of a
-    /// member; the new owner of a token.
+    /// member; the new owner of a token; the old and new projects of a runner; the projects and labels of a registration
+    /// token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The number of repetitions, if the action stands for several.

@@ -177,9 +177,11 @@ pub struct LimitRunner {
 }
 
 impl Runner {
-    /// True if its program gives steps the token of their job. Older programs give them the `SERVICE_TOKEN` of the runner.
-    pub fn gives_job_tokens(&self) -> bool {
-        self.capabilities.iter().any(|it| it == "job_token")
+    /// True if its program is known to give steps the `SERVICE_TOKEN` of the runner, as earlier programs do, and not the token
+    /// of their job. Of a runner that has not started yet the program is unknown.
+    pub fn gives_its_own_token(&self) -> bool {
+        let has_started = self.heard_at.is_some() || !self.capabilities.is_empty();
+        has_started && !self.capabilities.iter().any(|it| it == "job_token")
     }
 }
 

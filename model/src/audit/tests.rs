@@ -9,9 +9,9 @@ use crate::blob::{BlobCondition, LinkUse};
 use crate::decide::{
     ApproveRemoval, Cancel, Claim, Command, CreateBlobLink, CreateRegistration, CreateToken,
     DeleteJob, DeleteRule, DeleteSecret, DeleteVar, EndJob, Evaluate, LimitRunner, Loss, MoveBlob,
-    Precondition, RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner, Resume,
-    RevokeBlobLink, RevokeToken, SetRule, SetSecret, SetVar, SignIn, SignOut, SignOutEverywhere,
-    SignedInBy, StoreArtifact, StoreBlob, Suspend,
+    NewRegistration, Precondition, RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner,
+    Resume, RevokeBlobLink, RevokeToken, SetRule, SetSecret, SetVar, SignIn, SignOut,
+    SignOutEverywhere, SignedInBy, StoreArtifact, StoreBlob, Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
@@ -250,7 +250,9 @@ fn jobs_and_their_artifacts_and_ends_are_logged_with_their_scan() {
     };
     assert_eq!(
         of(&mut test, limit),
-        [json!({"kind": "runner_limited", "id": runner, "name": "first"})]
+        [
+            json!({"kind": "runner_limited", "id": runner, "name": "first", "reason": "all -> recon"})
+        ]
     );
     assert_eq!(
         of(
@@ -412,9 +414,15 @@ fn new_registration_tokens_are_logged_but_not_the_removal_of_expired_tokens() {
     test.run(CreateRegistration::default()).unwrap();
     test.pass(TimeDelta::days(1));
     let (made, said) = audited(&mut test, CreateRegistration::default());
-    let created =
-        json!({"kind": "registration_created", "id": made.id, "expires_at": made.expires_at});
-    assert_eq!(said, [created]);
+    let created = |made: &NewRegistration, reason: &str| json!({"kind": "registration_created", "id": made.id, "expires_at": made.expires_at, "reason": reason});
+    assert_eq!(said, [created(&made, "all")]);
+    let limited = CreateRegistration {
+        projects: Some([project()].into()),
+        labels: Some(vec!["gpu".to_owned(), "linux".to_owned()]),
+        maker: None,
+    };
+    let (made, said) = audited(&mut test, limited);
+    assert_eq!(said, [created(&made, "recon; labels gpu, linux")]);
 }
 
 #[test]

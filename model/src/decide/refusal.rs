@@ -120,8 +120,15 @@ pub enum Refusal {
     ArtifactMismatch { job: JobId, artifact: String },
     #[error("the registration token is unknown, used up or older than 15 minutes")]
     BadRegistration,
-    #[error("{waiting} registration tokens wait for their runners")]
-    TooManyRegistrations { waiting: usize },
+    #[error("{waiting} registration tokens for {} wait for their runners", match project {
+        Some(project) => format!("project `{project}`"),
+        None => "all projects".to_owned(),
+    })]
+    TooManyRegistrations {
+        waiting: usize,
+        /// The project whose share is full. None for tokens of all projects.
+        project: Option<String>,
+    },
     /// The runner that has the name may be of other projects, so nothing is said of it.
     #[error("the runner name `{name}` is taken")]
     NameTaken { name: String },

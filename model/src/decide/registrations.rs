@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::runners::check_labels;
+use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP};
@@ -65,9 +66,13 @@ impl Command for CreateRegistration {
         if let Some(labels) = &self.labels {
             check_labels(labels)?;
         }
-        let waiting = waiting(world, &projects, moment.steady);
+        let (waiting, project) = waiting(world, &projects, moment.steady);
         if waiting >= OPEN_REGISTRATIONS {
-            return Err(Refusal::TooManyRegistrations { waiting });
+            let project = match project {
+                Some(project) => Some(project_name(world, project)?),
+                None => None,
+            };
+            return Err(Refusal::TooManyRegistrations { waiting, project });
         }
         let secret = PlainToken::random(TokenKind::Registration, moment.entropy);
         let registration = Registration {
@@ -120,12 +125,12 @@ pub(super) fn check_managed(rights: &Rights, projects: &Projects) -> Result<(), 
     }
 }
 
-/// The most open registrations that one of these projects has, or that are for all projects. So a project cannot use up
-/// those of others.
-fn waiting(world: &World, projects: &Projects, now: Timestamp) -> usize {
+/// The most open registrations that one of these projects has, and this project; or those that are for all projects. So a
+/// project cannot use up those of others.
+fn waiting(world: &World, projects: &Projects, now: Timestamp) -> (usize, Option<ProjectId>) {
     let open = world.registrations().filter(|one| now < one.expires_at);
     let Projects::Only(projects) = projects else {
-        return open.filter(|one| one.projects.is_all()).count();
+        return (open.filter(|one| one.projects.is_all()).count(), None);
     };
     let mut counts: BTreeMap<ProjectId, usize> = BTreeMap::new();
     for registration in open {
@@ -135,7 +140,8 @@ fn waiting(world: &World, projects: &Projects, now: Timestamp) -> usize {
             }
         }
     }
-    counts.into_values().max().unwrap_or(0)
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or((0, None), |(project, count)| (count, Some(project)))
 }
 
 pub(super) fn spent(world: &World, now: Timestamp) -> Vec<Change> {

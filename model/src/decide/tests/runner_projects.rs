@@ -288,6 +288,7 @@ fn open_registrations_are_counted_for_each_project() {
     }
     let refused = Err(Refusal::TooManyRegistrations {
         waiting: OPEN_REGISTRATIONS,
+        project: Some(source().to_string()),
     });
     for full in [of([own_project()]), of([own_project(), other_project()])] {
         assert_eq!(test.run(full).map(drop), refused);

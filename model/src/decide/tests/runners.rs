@@ -61,8 +61,11 @@ fn expired_registrations_do_not_count() {
         registration(&mut test);
     }
     let refused = test.run(CreateRegistration::default()).map(drop);
-    let waiting = OPEN_REGISTRATIONS;
-    assert_eq!(refused, Err(Refusal::TooManyRegistrations { waiting }));
+    let full = Refusal::TooManyRegistrations {
+        waiting: OPEN_REGISTRATIONS,
+        project: None,
+    };
+    assert_eq!(refused, Err(full));
 
     test.pass(REGISTRATION);
     for _ in 0..OPEN_REGISTRATIONS {

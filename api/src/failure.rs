@@ -276,7 +276,7 @@ pub(crate) fn job_token_over() -> Failure {
         ErrorCode::Unauthorized,
         "this is not the token of a running job",
     )
-    .hint("the token that a step gets is valid until its job ends")
+    .hint("the token that a step gets ends with its job; after a cancel it is valid for two minutes at most, for steps that clean up")
 }
 
 /// The answer to the token of a job at a route about the credentials of a person.

@@ -52,8 +52,8 @@ impl Connection {
         match &self.token {
             // A step must not be led to the administrator's token.
             _ if is_step() => {
-                "a step has the token of its job in SERVICE_TOKEN, until the job ends; `env` of the workflow may have \
-                 replaced it, and an old runner gives none: tell its operator"
+                "a step has the token of its job in SERVICE_TOKEN, until the job ends, and after a cancel for two minutes at \
+                 most; `env` of the workflow may have replaced it, and an old runner gives none: tell its operator"
             }
             TokenSource::Login
                 if self

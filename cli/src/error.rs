@@ -93,6 +93,9 @@ pub(crate) enum Error {
     /// The daemon answered, and the thing is not there.
     #[error("{what}")]
     Missing { what: String, hint: String },
+    /// The token is not printed, and expires unused.
+    #[error("this daemon does not limit runners to {ignored}; update it")]
+    LimitIgnored { ignored: &'static str },
     /// No expression of the job's scan calls `has_news()`, so its context has no data about news.
     #[error(
         "no expression of the job's scan asks for news of the scan {scan}, so the job does not know what is new"
@@ -213,6 +216,7 @@ impl Error {
             | Self::NotUnpacked { .. }
             | Self::TooMuchUnpacked { .. }
             | Self::NotCompared { .. }
+            | Self::LimitIgnored { .. }
             | Self::StrangeContext { .. } => Exit::Failed,
         }
     }

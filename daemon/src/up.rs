@@ -166,7 +166,7 @@ enum Wake {
 impl Running {
     async fn start(home: Home, workflows: Workflows, serving: Serving) -> Result<Self, UpError> {
         let signals = StopSignals::receive().map_err(UpError::folder(&home.own()))?;
-        revoke_step_token(&home, &serving).await?;
+        let is_revoked = revoke_step_token(&home, &serving).await?;
         let runner = LocalRunner::start(&home, &serving).await?;
         introduce(&home, &workflows, &serving);
         let narrator = Narrator::of(&serving.handle, workflows.first_step(&home));
@@ -178,6 +178,11 @@ impl Running {
             signals,
         };
         running.report_killed_jobs();
+        if is_revoked {
+            let line = "the token that an earlier release gave to steps is revoked: each job has a token of its own";
+            tracing::info!("{line}");
+            running.report(line);
+        }
         Ok(running)
     }
 
@@ -255,19 +260,21 @@ impl Running {
     }
 }
 
-/// Earlier releases had a token for steps, in a file. Now each job has its own.
-async fn revoke_step_token(home: &Home, serving: &Serving) -> Result<(), UpError> {
+/// Earlier releases had a token for steps, in a file. Now each job has its own. True if there was one.
+async fn revoke_step_token(home: &Home, serving: &Serving) -> Result<bool, UpError> {
     let Some(secret) = home.step_token() else {
-        return Ok(());
+        return Ok(false);
     };
     let state = serving.handle.state();
     let hash = TokenHash::of(&secret);
-    if let Some(token) = state.read(|world| Some(world.token_of(&hash)?.id)) {
+    let token = state.read(|world| Some(world.token_of(&hash)?.id));
+    if let Some(token) = token {
         let by = TokenManager::owner();
         state.submit(RevokeToken { token, by }).await?;
     }
     home.remove_step_token()
-        .map_err(UpError::folder(&home.own()))
+        .map_err(UpError::folder(&home.own()))?;
+    Ok(token.is_some())
 }
 
 /// Prints the URL on its own line, like `everscand run`, and then the next steps. It prints the path of the token's file instead

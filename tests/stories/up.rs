@@ -435,7 +435,8 @@ fn the_token_for_steps_of_an_earlier_release_is_revoked() {
     up.stop();
     let file = folder.join(".everscan/step-token");
     std::fs::write(&file, secret).unwrap();
-    let up = Up::start(&world, &folder);
+    let mut up = Up::start(&world, &folder);
+    up.line("the token that an earlier release gave to steps is revoked");
     assert!(!file.exists());
     let tokens = up.everscan(&world, &["token", "list"]);
     assert!(!tokens.contains("steps"), "{tokens}");

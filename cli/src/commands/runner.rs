@@ -1,5 +1,5 @@
 use clap::Subcommand;
-use wire::{CreateRegistration, LimitRunner, Page, Runner};
+use wire::{CreateRegistration, LimitRunner, Page, Registration, Runner};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -70,6 +70,7 @@ impl Command {
                     labels: some(label),
                 };
                 let registration = client.create_registration(&asked).await?;
+                check_limits(&asked, &registration)?;
                 session.show(&registration, |registration| {
                     format!("{}\n", registration.token)
                 })?;
@@ -83,6 +84,18 @@ impl Command {
         }
         Ok(Exit::Succeeded)
     }
+}
+
+/// An older daemon ignores projects and labels. Its token would register a runner of all projects.
+fn check_limits(asked: &CreateRegistration, made: &Registration) -> Result<(), Error> {
+    let ignored = if asked.projects.is_some() && made.projects.is_none() {
+        "projects"
+    } else if asked.labels.is_some() && made.labels.is_none() {
+        "labels"
+    } else {
+        return Ok(());
+    };
+    Err(Error::LimitIgnored { ignored })
 }
 
 fn projects_in_words(projects: Option<&[String]>) -> String {
@@ -121,6 +134,13 @@ fn projects(runner: &Runner, separator: &str) -> String {
     projects.join(separator)
 }
 
+fn projects_of_one(runner: &Runner) -> String {
+    match runner.projects {
+        Some(_) => projects(runner, ", "),
+        None => "serves all projects, also future ones".to_owned(),
+    }
+}
+
 fn labels(runner: &Runner, separator: &str) -> String {
     let labels = runner.labels.join(separator);
     if runner.exclusive {
@@ -141,12 +161,18 @@ fn show(runner: &Runner) -> String {
         .add("state", state(runner))
         .add("heard", heard)
         .add("slots", slots(runner))
-        .add("projects", projects(runner, ", "))
+        .add("projects", projects_of_one(runner))
         .add("labels", labels(runner, ", "))
         .add("version", &runner.version)
         .add("capabilities", runner.capabilities.join(", "))
         .add("registered", time(&runner.registered_at))
         .text();
+    if runner.gives_its_own_token() {
+        text.push_str(
+            "\nIts program gives steps the SERVICE_TOKEN of its own environment, if it has one, instead of a token of their job. \
+             Update it.\n",
+        );
+    }
     let mut jobs = Table::new(&["JOB", "WORKFLOW", "SCAN", "STATE", "STARTED"]);
     for job in &runner.jobs {
         jobs.row([

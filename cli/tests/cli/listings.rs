@@ -323,6 +323,44 @@ fn runners_and_tokens() {
 }
 
 #[test]
+fn a_runner_of_all_projects_says_so_and_only_an_old_program_is_reported() {
+    let cases = [
+        (None, Some(at(6)), true),
+        (Some("checkout"), None, true),
+        (Some("job_token"), Some(at(6)), false),
+        (None, None, false),
+    ];
+    for (capability, heard_at, is_old) in cases {
+        let runner = wire::Runner {
+            projects: None,
+            has_other_projects: false,
+            capabilities: capability.map(str::to_owned).into_iter().collect(),
+            heard_at,
+            ..runner()
+        };
+        let server = Server::start([Reply::json(&runner)]);
+        let shown = run_at(&server.url, "runner show box").stdout;
+        assert!(
+            shown.contains("serves all projects, also future ones"),
+            "{shown}"
+        );
+        assert_eq!(shown.contains("Update it."), is_old, "{shown}");
+    }
+}
+
+#[test]
+fn a_job_in_a_chain_shows_its_hops() {
+    let job = wire::Job {
+        hops: 11,
+        ..job(JobState::Failed)
+    };
+    let server = Server::start([Reply::json(&job)]);
+    let shown = run_at(&server.url, &format!("job show {}", id(1))).stdout;
+    let line = shown.lines().find(|line| line.starts_with("hops:"));
+    assert!(line.is_some_and(|line| line.ends_with(" 11")), "{shown}");
+}
+
+#[test]
 fn an_empty_list_has_only_headings() {
     let server = Server::start([Reply::json(&Page::<wire::Job>::all(Vec::new()))]);
     let output = run_at(&server.url, "job list");
@@ -371,6 +409,13 @@ fn secrets_are_printed_without_a_message() {
     let server = Server::start([Reply::json(&registration)]);
     let output = run_at(&server.url, "runner register-token");
     assert_eq!((output.code, output.stdout.as_str()), (0, "reg\n"));
+    for (flag, ignored) in [("--project recon", "projects"), ("--label gpu", "labels")] {
+        let server = Server::start([Reply::json(&registration)]);
+        let output = run_at(&server.url, &format!("runner register-token {flag}"));
+        assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+        let error = format!("error: this daemon does not limit runners to {ignored}; update it\n");
+        assert_eq!(output.stderr, error);
+    }
     let link =
         serde_json::json!({"url_path": "/login/evi_x", "expires_at": "2026-11-20T10:00:00Z"});
     let server = Server::start([Reply::json(&link)]);

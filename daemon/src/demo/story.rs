@@ -70,8 +70,8 @@ fn start_the_programs(stage: &mut Stage) -> Result<(), DemoError> {
     stage.start_daemon()?;
     stage.everscan(&["workflow", "list"])?;
     stage.terminal.explain(
-        "3. A runner registers with a token that is valid once, and waits for work. Its steps get a token that can\n   \
-         only read jobs, and the path of the repository.",
+        "3. A runner registers with a token that is valid once, and waits for work. Its steps get the path of\n   \
+         the repository, and each job has a token of its own, for its project.",
     )?;
     stage.start_runner()
 }

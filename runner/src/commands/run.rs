@@ -36,7 +36,13 @@ fn size(text: &str) -> Result<u64, SizeError> {
 impl Run {
     fn environment(&self) -> HostEnvironment {
         match std::env::var_os(TOKEN) {
-            Some(token) if self.pass_token => host_environment().with_token(token),
+            Some(token) if self.pass_token => {
+                tracing::warn!(
+                    "every step of every job gets the runner's own SERVICE_TOKEN (--pass-token), so `permissions:` of scans has no \
+                     effect on this runner"
+                );
+                host_environment().with_token(token)
+            }
             Some(_) => {
                 tracing::warn!(
                     "the runner's own SERVICE_TOKEN is not given to steps: each job has a token of its own, for its project; \

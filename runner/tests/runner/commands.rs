@@ -330,6 +330,12 @@ async fn steps_get_the_token_of_the_runner_only_if_the_operator_says_so() {
         let texts = daemon.state().logs[&job.job_id].clone();
         let texts: Vec<_> = texts.into_iter().map(|record| record.text).collect();
         assert_eq!(texts, [length, "***"]);
-        assert_eq!(said.contains("--pass-token"), flag.is_none(), "{said}");
+        assert_eq!(
+            said.contains("run with --pass-token"),
+            flag.is_none(),
+            "{said}"
+        );
+        let warning = "`permissions:` of scans has no effect";
+        assert_eq!(said.contains(warning), flag.is_some(), "{said}");
     }
 }

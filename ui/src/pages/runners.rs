@@ -208,7 +208,7 @@ pub fn runner(visit: &Visit, page: &RunnerPage<'_>) -> Markup {
                 ("capabilities", html! { (runner.capabilities.join(", ")) }),
                 ("registered", at(runner.registered_at)),
             ]))
-            @if !runner.gives_job_tokens() {
+            @if runner.gives_its_own_token() {
                 p.note {
                     "The program of this runner gives steps the " code { "SERVICE_TOKEN" } " of its own environment, if it has one, "
                     "instead of a token of their job. Update it."

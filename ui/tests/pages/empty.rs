@@ -64,7 +64,12 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
         bars: html! {},
         has_neighbours: false,
     };
-    let runner = runner(texts, true);
+    let runner = Runner {
+        capabilities: Vec::new(),
+        heard_at: None,
+        connected: false,
+        ..runner(texts, true)
+    };
     let idle = RunnerPage {
         runner: &runner,
         may_manage: false,

@@ -45,6 +45,7 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("attempt", attempt(job))
         .add_some("not before", job.not_before.as_ref().map(time))
         .add_some("because of", ids(&job.causes))
+        .add_some("hops", (job.hops > 0).then(|| job.hops.to_string()))
         .add_some("retried by", job.retried_by.map(|job| job.to_string()))
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))
         .add("created", time(&job.created_at))

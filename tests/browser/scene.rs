@@ -202,7 +202,9 @@ impl Scene {
         let link = link.trim().strip_prefix(world.url()).unwrap().to_owned();
         world.everscan(&["user", "invite", "deploy", "--service"]);
         let invited = world.everscan(&["user", "invite", "kim", "--role", "main=operator"]);
-        let invited = invited.lines().find_map(|line| line.split_once("/welcome/"));
+        let invited = invited
+            .lines()
+            .find_map(|line| line.split_once("/welcome/"));
         let welcome = format!("/welcome/{}", invited.unwrap().1.trim());
         let (recon, wide) = ("/workflows/main/recon", "/workflows/main/wide");
         let wide_scan = format!("{wide}/-/scans/{WIDE_SCAN}");

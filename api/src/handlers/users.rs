@@ -224,6 +224,8 @@ fn member(user: &User, role: Role) -> Member {
 }
 
 pub(super) async fn set_member(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    // An unknown project is reported before a wrong body.
+    projects::project(user, request.parameter(0))?;
     let asked: wire::SetMember = request.body.json(&request.headers).await?;
     let role = asked.role.converted();
     let changed = give_role(user, request.parameter(0), request.parameter(1), Some(role)).await?;

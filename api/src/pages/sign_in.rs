@@ -165,11 +165,7 @@ pub(crate) async fn login(service: &Service, mut request: Request) -> Result<Res
 }
 
 /// Pages of other sites must not sign their visitors in, so browsers must send the origin of the form.
-async fn begin(
-    service: &Service,
-    request: &Request,
-    typed: &Typed,
-) -> Result<NewSession, Failure> {
+async fn begin(service: &Service, request: &Request, typed: &Typed) -> Result<NewSession, Failure> {
     let arrival = &request.arrival;
     let from_here = session::check_origin(&arrival.method, &request.headers, arrival.peer);
     from_here.map_err(|_| {

@@ -13,8 +13,8 @@ use super::frame::Frame;
 use super::html::see_other;
 use super::runners::server;
 use super::typed::Typed;
-use crate::failure::Failure;
 use crate::convert::Convert;
+use crate::failure::Failure;
 use crate::handlers::users;
 
 const FIELDS: [&str; 4] = ["name", "kind", "roles", "administrator"];

@@ -14,7 +14,7 @@ routes! {
         answers::<wire::JobContext>("Show what the expressions of a job read");
     User DeleteJob DELETE "/v0/jobs/{job}", JobWrite; [], 0,
         does("Remove a finished job with its log and artifacts");
-    User CancelJob POST "/v0/jobs/{job}/cancel", JobWrite; [], SMALL_BODY,
+    User CancelJob POST "/v0/jobs/{job}/cancel", JobCancel; [], SMALL_BODY,
         may_take::<wire::CancelJob, wire::ChangedJob>("Cancel a job");
     User RerunJob POST "/v0/jobs/{job}/rerun", Dispatch; [], SMALL_BODY,
         may_take::<wire::RerunJob, wire::DispatchResponse>("Run a finished job again")

@@ -19,13 +19,13 @@ routes! {
         takes::<wire::Validate, wire::Validated>("Check the text of a workflow");
     User PruneWorkflow POST "/v0/workflows/{workflow}/prune", WorkflowWrite; [], SMALL_BODY,
         takes::<wire::PruneRequest, wire::Pruned>("Remove old jobs of a workflow");
-    User SuspendWorkflow POST "/v0/workflows/{workflow}/suspend", WorkflowWrite; [], SMALL_BODY,
+    User SuspendWorkflow POST "/v0/workflows/{workflow}/suspend", WorkflowSuspend; [], SMALL_BODY,
         takes::<wire::Suspend, wire::SuspensionStatus>("Suspend a workflow, so that it starts no jobs");
-    User ResumeWorkflow POST "/v0/workflows/{workflow}/resume", WorkflowWrite; [], SMALL_BODY,
+    User ResumeWorkflow POST "/v0/workflows/{workflow}/resume", WorkflowSuspend; [], SMALL_BODY,
         may_take::<wire::Resume, wire::SuspensionStatus>("Resume a suspended workflow");
-    User SuspendScan POST "/v0/workflows/{workflow}/scans/{scan}/suspend", WorkflowWrite; [], SMALL_BODY,
+    User SuspendScan POST "/v0/workflows/{workflow}/scans/{scan}/suspend", WorkflowSuspend; [], SMALL_BODY,
         takes::<wire::Suspend, wire::SuspensionStatus>("Suspend a scan, so that it starts no jobs");
-    User ResumeScan POST "/v0/workflows/{workflow}/scans/{scan}/resume", WorkflowWrite; [], SMALL_BODY,
+    User ResumeScan POST "/v0/workflows/{workflow}/scans/{scan}/resume", WorkflowSuspend; [], SMALL_BODY,
         may_take::<wire::Resume, wire::SuspensionStatus>("Resume a suspended scan");
     User Dispatch POST "/v0/workflows/{workflow}/scans/{scan}/dispatch", Dispatch; [], DISPATCH_BODY,
         may_take::<wire::DispatchRequest, wire::DispatchResponse>("Start a job of a scan")

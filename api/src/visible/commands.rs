@@ -238,8 +238,7 @@ impl Visible {
 
     /// The projects of the caller's credential, without its owner's roles.
     pub(crate) fn own_projects(&self) -> Result<Projects, Failure> {
-        let manager = self.token_manager().ok_or_else(not_for_jobs)?;
-        Ok(manager.projects)
+        Ok(self.token_manager()?.projects)
     }
 
     /// Gives a token to another user.
@@ -258,7 +257,7 @@ impl Visible {
         token: TokenId,
         end: impl FnOnce(TokenManager, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
-        let manager = self.token_manager().ok_or_else(not_for_jobs)?;
+        let manager = self.token_manager()?;
         let end = end(manager, self.token_expires_at());
         Ok(self.managing()?.state().end_secret(token, end).await?)
     }
@@ -273,11 +272,13 @@ impl Visible {
         self.principal().user().ok_or_else(not_for_jobs)
     }
 
-    fn token_manager(&self) -> Option<TokenManager> {
-        self.state().read(|world| {
+    fn token_manager(&self) -> Result<TokenManager, Failure> {
+        self.own_user()?;
+        let manager = self.state().read(|world| {
             let rights = self.rights_in(world);
             self.principal().token_manager(world, &rights)
-        })
+        });
+        manager.ok_or_else(unauthorized)
     }
 
     /// The tokens that the caller manages, as `look` sees them.

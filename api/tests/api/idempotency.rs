@@ -134,6 +134,12 @@ const KEYLESS: &[(UserRoute, &str)] = &[
     (UserRoute::RetryChannel, "a second retry is another attempt"),
     (UserRoute::CopyBlob, "a copy that is made again is the same"),
     (UserRoute::MoveBlob, "a blob is moved once"),
+    (UserRoute::MoveToken, "moving a token again changes nothing"),
+    (UserRoute::CreateUser, "a name is given once"),
+    (
+        UserRoute::CreateUserLink,
+        "a new link takes the place of the former one",
+    ),
 ];
 
 #[tokio::test]
@@ -166,12 +172,15 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
         let path = path
             .replace("{job}", &job)
             .replace("{condition}", &condition)
-            .replace("{channel}", "waiting");
+            .replace("{channel}", "waiting")
+            .replace("{user}", "owner");
         let body = match id {
             None => json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
             Some(UserRoute::CreateToken) => json!({"name": "two", "scopes": ["job:read"]}),
             Some(UserRoute::CopyBlob) => json!({"from": "a", "to": "b"}),
             Some(UserRoute::MoveBlob) => json!({"from": "b", "to": "c"}),
+            Some(UserRoute::MoveToken) => json!({"user": "owner"}),
+            Some(UserRoute::CreateUser) => json!({"name": "kim"}),
             Some(UserRoute::SuspendWorkflow | UserRoute::SuspendScan) => json!({"reason": "loud"}),
             Some(UserRoute::ApproveSource) => json!({"commit": tip}),
             Some(UserRoute::PreviewRule) => json!({"channel": "team"}),

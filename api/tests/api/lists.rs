@@ -37,6 +37,7 @@ fn example(route: &str, job: &str) -> String {
         ("{var}", "URL"),
         ("{secret}", "KEY"),
         ("{*path}", "a"),
+        ("{user}", "owner"),
         ("{channel}", "a?project=main"),
     ] {
         path = path.replace(name, value);
@@ -85,6 +86,9 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         service.set(name, "hunter2").await.expect(200);
     }
     service.register("two", &[], 1).await;
+    for name in ["kim", "lee"] {
+        service.robot(name, &[("main", model::Role::Viewer)]).await;
+    }
     for path in ["a", "b/c"] {
         let upload = Call::new(Method::PUT, format!("/v0/blobs/{path}?project=main"));
         service.admin(upload.bytes("x")).await.expect(201);

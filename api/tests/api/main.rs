@@ -62,6 +62,7 @@ mod repository;
 mod rerun;
 mod revisions;
 mod rights;
+mod roles;
 mod runners;
 mod scans;
 mod service;

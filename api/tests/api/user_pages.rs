@@ -79,11 +79,18 @@ async fn an_invitation_sets_a_password_once_and_looking_at_it_does_not_use_it() 
 async fn a_sign_in_with_a_password_keeps_the_name_and_tells_nothing() {
     let service = Service::start().await;
     let first = Call::get("/login").send(service.address).await;
-    assert!(!first.text().contains("name=\"password\""), "nobody has one");
+    assert!(
+        !first.text().contains("name=\"password\""),
+        "nobody has one"
+    );
     drop(person(&service, "kim", "main=viewer").await);
     let mut problems = Vec::new();
     for name in ["kim", "nobody"] {
-        let form = [("user", name), ("password", "wrong and too long"), ("next", "/jobs")];
+        let form = [
+            ("user", name),
+            ("password", "wrong and too long"),
+            ("next", "/jobs"),
+        ];
         let page = login(&service, &form).await;
         assert_eq!((page.status, page.header("set-cookie")), (401, None));
         let page = page.text();
@@ -97,7 +104,10 @@ async fn a_sign_in_with_a_password_keeps_the_name_and_tells_nothing() {
     service.clock.advance(chrono::TimeDelta::hours(1));
     let form = [("user", "kim"), ("password", PASSWORD), ("next", "/jobs")];
     let answer = login(&service, &form).await;
-    assert_eq!((answer.status, answer.header("location")), (303, Some("/jobs")));
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, Some("/jobs"))
+    );
 }
 
 #[tokio::test]
@@ -115,7 +125,10 @@ async fn a_new_password_needs_a_recent_sign_in_of_the_person() {
     assert_eq!(login(&service, &old).await.status, 401);
     service.clock.advance(chrono::TimeDelta::minutes(11));
     let page = kim.page("/settings").await;
-    assert!(page.contains("Sign in again") && !page.contains("/settings/password"), "{page}");
+    assert!(
+        page.contains("Sign in again") && !page.contains("/settings/password"),
+        "{page}"
+    );
     assert_ne!(kim.post("/settings/password", &form).await.status, 303);
     // A token is not the person. The owner has no password yet, and gets a link.
     let admin = Browser::admin(&service).await;
@@ -132,9 +145,19 @@ async fn a_device_is_signed_in_by_the_person_who_confirms_its_code() {
     let page = kim.page(&text(&begun["url_path"])).await;
     check_markup("/device", &page);
     let code = text(&begun["user_code"]);
-    assert!(page.contains(&code) && page.contains("&lt;laptop&gt;"), "{page}");
-    let stranger = Call::get(text(&begun["url_path"])).send(service.address).await;
-    assert!(stranger.header("location").unwrap().starts_with("/login?next=%2Fdevice%3Fcode"));
+    assert!(
+        page.contains(&code) && page.contains("&lt;laptop&gt;"),
+        "{page}"
+    );
+    let stranger = Call::get(text(&begun["url_path"]))
+        .send(service.address)
+        .await;
+    assert!(
+        stranger
+            .header("location")
+            .unwrap()
+            .starts_with("/login?next=%2Fdevice%3Fcode")
+    );
     let done = kim.post("/device", &[("code", &code)]).await;
     assert_eq!(done.status, 200, "{done:?}");
     assert!(done.text().contains("is signed in"));
@@ -144,7 +167,11 @@ async fn a_device_is_signed_in_by_the_person_who_confirms_its_code() {
     let me = Call::get("/v0/me").bearer(&text(&made["secret"]));
     assert_eq!(me.send(service.address).await.expect(200)["user"], "kim");
     assert!(kim.page("/settings").await.contains("&lt;laptop&gt;"));
-    assert!(kim.page("/device?code=WRONG").await.contains("No device waits"));
+    assert!(
+        kim.page("/device?code=WRONG")
+            .await
+            .contains("No device waits")
+    );
 }
 
 #[tokio::test]
@@ -153,12 +180,17 @@ async fn an_administrator_changes_users_on_their_pages() {
     let kim = person(&service, "kim", "main=viewer").await;
     let admin = Browser::admin(&service).await;
     for (roles, problem) in [("main", "is not a role"), ("main=admin", "is not a role")] {
-        let page = admin.post("/users", &[("name", "lee"), ("roles", roles)]).await;
+        let page = admin
+            .post("/users", &[("name", "lee"), ("roles", roles)])
+            .await;
         assert_eq!(page.status, 422, "{page:?}");
         assert!(page.text().contains(problem) && page.text().contains("value=\"lee\""));
     }
     let list = admin.page("/users").await;
-    assert!(list.contains("href=\"/users/kim\"") && list.contains("main: viewer"), "{list}");
+    assert!(
+        list.contains("href=\"/users/kim\"") && list.contains("main: viewer"),
+        "{list}"
+    );
     let reset = link_in(&admin.post("/users/kim/link", &[]).await);
     let to = admin.done("/users/kim", &[("active", "false")]).await;
     assert_eq!(to, "/users/kim");
@@ -171,9 +203,18 @@ async fn an_administrator_changes_users_on_their_pages() {
     assert_eq!(admin.done("/users/kim/delete", &[]).await, "/users");
     assert_eq!(admin.get("/users/kim").await.status, 404);
     // A service has tokens of its own.
-    let form = [("name", "deploy"), ("kind", "service"), ("roles", "main=operator")];
+    let form = [
+        ("name", "deploy"),
+        ("kind", "service"),
+        ("roles", "main=operator"),
+    ];
     assert_eq!(admin.post("/users", &form).await.status, 200);
-    let form = [("name", "ci"), ("scopes", "dispatch"), ("expires_in_seconds", "604800"), ("user", "deploy")];
+    let form = [
+        ("name", "ci"),
+        ("scopes", "dispatch"),
+        ("expires_in_seconds", "604800"),
+        ("user", "deploy"),
+    ];
     assert_eq!(admin.post("/tokens", &form).await.status, 200);
     let tokens = admin.page("/tokens?user=deploy").await;
     assert!(tokens.contains("<td>ci</td><td>deploy</td>"), "{tokens}");
@@ -191,7 +232,10 @@ async fn a_maintainer_invites_and_removes_and_others_only_look() {
     let lee = Browser::signed_in_by(&service, &answer);
 
     let page = lee.page("/projects/main/members").await;
-    assert!(page.contains("lee") && !page.contains("/projects/main/members\" "), "{page}");
+    assert!(
+        page.contains("lee") && !page.contains("/projects/main/members\" "),
+        "{page}"
+    );
     let form = [("name", "lee"), ("role", "maintainer")];
     assert_eq!(lee.post("/projects/main/members", &form).await.status, 403);
     assert_eq!(lee.get("/projects/other/members").await.status, 404);
@@ -199,12 +243,18 @@ async fn a_maintainer_invites_and_removes_and_others_only_look() {
     let page = kim.page("/projects/other/members").await;
     assert!(!page.contains("action=\"/projects/"), "{page}");
     let refused = kim.post("/projects/other/members", &form).await;
-    assert!(refused.status == 403 || refused.status == 422, "{refused:?}");
+    assert!(
+        refused.status == 403 || refused.status == 422,
+        "{refused:?}"
+    );
     let unknown = [("name", "nobody"), ("role", "viewer")];
     let page = kim.post("/projects/main/members", &unknown).await;
     assert_eq!(page.status, 422, "{page:?}");
     let form = [("name", "lee"), ("role", "viewer")];
-    assert_eq!(kim.done("/projects/main/members", &form).await, "/projects/main/members");
+    assert_eq!(
+        kim.done("/projects/main/members", &form).await,
+        "/projects/main/members"
+    );
     kim.done("/projects/main/members/lee/remove", &[]).await;
     assert_eq!(lee.get("/projects/main").await.status, 403);
 }
@@ -231,11 +281,23 @@ async fn pages_are_shared_between_equal_roles_only() {
 async fn only_the_own_projects_are_listed() {
     let service = Service::follow(&["main", "secret-plans"]).await;
     let kim = person(&service, "kim", "main=maintainer").await;
-    for path in ["/", "/projects", "/sources", "/workflows", "/blobs", "/notifications", "/settings"] {
+    for path in [
+        "/",
+        "/projects",
+        "/sources",
+        "/workflows",
+        "/blobs",
+        "/notifications",
+        "/settings",
+    ] {
         let page = kim.page(path).await;
         assert!(!page.contains("secret-plans"), "{path}: {page}");
     }
-    for path in ["/projects/secret-plans", "/sources/secret-plans", "/workflows/secret-plans/pipeline"] {
+    for path in [
+        "/projects/secret-plans",
+        "/sources/secret-plans",
+        "/workflows/secret-plans/pipeline",
+    ] {
         assert_eq!(kim.get(path).await.status, 404, "{path}");
     }
     let page = sign_in(&service, "wrong", "").await;

@@ -25,5 +25,6 @@ mod runners;
 mod sources;
 mod suspend;
 mod tokens;
+mod users;
 mod values;
 mod workflows;

@@ -268,7 +268,9 @@ impl Command for UpdateUser {
             Some(true) if before.state == UserState::Deactivated => {
                 // Nothing that ended with the deactivation comes back.
                 if left_of(world, before.id).next().is_some() {
-                    return Ok(ended(world, before, User::clone(before)));
+                    let mut decision = ended(world, before, User::clone(before));
+                    decision.answer.is_unfinished = true;
+                    return Ok(decision);
                 }
                 user.state = match before.kind {
                     // Whoever never had a password needs an invitation, except the owner.

@@ -268,6 +268,18 @@ impl Fixture {
             ),
             admin(Method::PATCH, "/v0/runners/executor").json(&json!({"projects": ["main"]})),
             post("/v0/sign-in-links", json!({})),
+            post(
+                "/v0/tokens/initial%20admin/move",
+                json!({"user": "owner"}),
+            ),
+            post(
+                "/v0/users",
+                json!({"name": "kim", "service": false, "administrator": false, "roles": {"main": "viewer"}}),
+            ),
+            admin(Method::PATCH, "/v0/users/owner")
+                .json(&json!({"active": true, "administrator": true})),
+            post("/v0/users/owner/link", json!({})),
+            admin(Method::PUT, "/v0/projects/main/members/owner").json(&json!({"role": "viewer"})),
             runner(
                 "/v0/runners/hello",
                 json!({"version": "0.1.0", "instance": instance}),
@@ -316,6 +328,7 @@ impl Fixture {
             .replace("{job}", &self.finished)
             .replace("{artifact}", "out")
             .replace("{channel}", "waiting")
+            .replace("{user}", "owner")
             .replace("{*path}", "a");
         let mut sample = Sample::new(Method::GET, &path, &self.service.admin);
         let is_log = route.path.ends_with("/logs");
@@ -353,6 +366,7 @@ impl Fixture {
                 "prefix" | "delimiter" => "/",
                 "actor" => "tester",
                 "kind" => "job_dispatched",
+                "user" => "owner",
                 other => panic!("{other} of {} has no value", route.path),
             };
             sample.query.push(((*name).to_owned(), value.to_owned()));

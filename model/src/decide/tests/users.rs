@@ -1,0 +1,439 @@
+//! Users: invitations, passwords, roles, and the end of accounts.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+
+use crate::decide::{
+    CreateToken, CreateUser, DeleteUser, Giver, MakeUserLink, NewUser, Refusal, SetMember,
+    SetPassword, SignIn, SignOutEverywhere, SignedIn, SignedInBy, UpdateUser, UseUserLink,
+};
+use crate::limits::{INVITATION, PASSWORD_RESET, RECENT_SIGN_IN};
+use crate::testing::{TestWorld, source};
+use crate::{
+    PasswordHash, PlainToken, Principal, ProjectId, Projects, Rights, Role, Scope, Scopes,
+    TokenHash, User, UserId, UserState,
+};
+
+fn project() -> ProjectId {
+    ProjectId::of_source(&source())
+}
+
+fn other_project() -> ProjectId {
+    ProjectId::of_source(&"vault".parse().unwrap())
+}
+
+fn admin() -> Giver {
+    Giver {
+        user: UserId::OWNER,
+        rights: Rights::admin(),
+        is_person: false,
+    }
+}
+
+/// A person who acts as the whole person.
+fn by(test: &TestWorld, user: UserId) -> Giver {
+    Giver {
+        user,
+        rights: Rights::of(test.world.user(user).unwrap(), None),
+        is_person: true,
+    }
+}
+
+fn invite(
+    test: &mut TestWorld,
+    name: &str,
+    roles: &[(ProjectId, Role)],
+    by: Giver,
+) -> Result<NewUser, Refusal> {
+    test.run(CreateUser {
+        name: name.parse().unwrap(),
+        is_service: false,
+        is_administrator: false,
+        roles: roles.iter().copied().collect(),
+        by,
+    })
+}
+
+fn accept(test: &mut TestWorld, link: &PlainToken) -> Result<UserId, Refusal> {
+    let used = test.run(UseUserLink {
+        link: link.hash(),
+        password: PasswordHash::new("$argon2id$".to_owned()),
+    });
+    used.map(|user| user.id)
+}
+
+/// A person with a password and these roles.
+fn person(test: &mut TestWorld, name: &str, roles: &[(ProjectId, Role)]) -> UserId {
+    let made = invite(test, name, roles, admin()).unwrap();
+    accept(test, &made.secret.unwrap()).unwrap()
+}
+
+fn user(test: &TestWorld, id: UserId) -> User {
+    User::clone(test.world.user(id).unwrap())
+}
+
+fn sign_in(test: &mut TestWorld, id: UserId) -> Result<SignedIn, Refusal> {
+    let epoch = user(test, id).epoch;
+    sign_in_at(test, id, epoch)
+}
+
+fn sign_in_at(test: &mut TestWorld, user: UserId, epoch: u64) -> Result<SignedIn, Refusal> {
+    test.run(SignIn {
+        by: SignedInBy::Person {
+            user,
+            epoch,
+            signed_in_at: None,
+        },
+        is_device: false,
+        device: "a browser".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+    })
+}
+
+fn token(test: &mut TestWorld, owner: UserId) -> Result<TokenHash, Refusal> {
+    let made = test.run(CreateToken {
+        name: "ci".to_owned(),
+        scopes: Scopes::from_iter([Scope::JobRead, Scope::Dispatch]),
+        projects: Projects::All,
+        owner,
+        life: None,
+        granted_by: Rights::admin(),
+        ends_by: None,
+    });
+    made.map(|made| made.secret.hash())
+}
+
+fn rights_of(test: &TestWorld, secret: TokenHash) -> Option<Rights> {
+    let token = test.world.token_of(&secret)?;
+    Principal::of_token(token, secret).rights(&test.world, test.steady())
+}
+
+fn update(
+    test: &mut TestWorld,
+    user: UserId,
+    active: Option<bool>,
+    administrator: Option<bool>,
+) -> Result<(), Refusal> {
+    loop {
+        let update = UpdateUser {
+            user,
+            active,
+            administrator,
+        };
+        if !test.run(update)?.is_unfinished {
+            return Ok(());
+        }
+    }
+}
+
+#[test]
+fn an_invitation_is_used_once_and_within_three_days() {
+    let mut test = TestWorld::new();
+    let made = invite(&mut test, "kim", &[(project(), Role::Viewer)], admin()).unwrap();
+    let (kim, link) = (made.user.id, made.secret.unwrap());
+    assert!(
+        !serde_json::to_string(&user(&test, kim))
+            .unwrap()
+            .contains(link.reveal())
+    );
+    assert_eq!(sign_in(&mut test, kim).map(drop), Err(Refusal::NoSuchUser));
+    assert_eq!(accept(&mut test, &link), Ok(kim));
+    assert!(user(&test, kim).is_active());
+    assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
+    sign_in(&mut test, kim).unwrap();
+
+    let late = invite(&mut test, "lee", &[(project(), Role::Viewer)], admin()).unwrap();
+    test.pass(INVITATION);
+    assert_eq!(
+        accept(&mut test, &late.secret.unwrap()),
+        Err(Refusal::NoSuchUserLink)
+    );
+    // A new link takes the place of an open one.
+    let make = || MakeUserLink {
+        user: late.user.id,
+        by: Some(admin()),
+    };
+    let first = test.run(make()).unwrap().secret.unwrap();
+    let second = test.run(make()).unwrap().secret.unwrap();
+    assert_eq!(accept(&mut test, &first), Err(Refusal::NoSuchUserLink));
+    assert_eq!(accept(&mut test, &second), Ok(late.user.id));
+    // The name is never given again, not even with a deleted user.
+    test.run(DeleteUser { user: kim }).unwrap();
+    let again = invite(&mut test, "kim", &[], admin()).map(drop);
+    assert!(matches!(again, Err(Refusal::UserExists { .. })));
+}
+
+#[test]
+fn an_invitation_ends_with_the_right_of_its_maker() {
+    type Fall = fn(&mut TestWorld, UserId);
+    let falls: [Fall; 4] = [
+        |test, mia| update(test, mia, Some(false), None).unwrap(),
+        |test, mia| drop(test.run(DeleteUser { user: mia }).unwrap()),
+        |test, mia| {
+            let set = SetMember {
+                user: mia,
+                project: project(),
+                role: Some(Role::Operator),
+                by: admin(),
+            };
+            test.run(set).unwrap();
+        },
+        |test, mia| {
+            let set = SetMember {
+                user: mia,
+                project: project(),
+                role: None,
+                by: admin(),
+            };
+            test.run(set).unwrap();
+        },
+    ];
+    for fall in falls {
+        let mut test = TestWorld::new();
+        let mia = person(&mut test, "mia", &[(project(), Role::Maintainer)]);
+        let maker = by(&test, mia);
+        let made = invite(&mut test, "kim", &[(project(), Role::Maintainer)], maker).unwrap();
+        let link = made.secret.unwrap();
+        assert!(
+            test.world
+                .user_of_link(&link.hash(), test.steady())
+                .is_some()
+        );
+        fall(&mut test, mia);
+        assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
+        // A fallen maker who rises again does not bring it back, unless only the role was away.
+        update(&mut test, mia, Some(true), None).unwrap_or_default();
+        let is_back = accept(&mut test, &link).is_ok();
+        assert!(!is_back || user(&test, mia).roles.contains_key(&project()));
+    }
+}
+
+#[test]
+fn nobody_gives_more_than_the_own_rights() {
+    let mut test = TestWorld::new();
+    let mia = person(
+        &mut test,
+        "mia",
+        &[
+            (project(), Role::Maintainer),
+            (other_project(), Role::Operator),
+        ],
+    );
+    let kim = person(&mut test, "kim", &[(other_project(), Role::Viewer)]);
+    let maker = || by(&test, mia);
+    let (give, project_of) = (maker(), [project(), other_project()]);
+    for roles in [
+        vec![],
+        vec![(other_project(), Role::Viewer)],
+        project_of.map(|it| (it, Role::Viewer)).to_vec(),
+    ] {
+        let refused = invite(&mut test, "lee", &roles, give.clone()).map(drop);
+        assert_eq!(refused, Err(Refusal::MayNotGive));
+    }
+    for (is_service, is_administrator) in [(true, false), (false, true)] {
+        let refused = test.run(CreateUser {
+            name: "lee".parse().unwrap(),
+            is_service,
+            is_administrator,
+            roles: BTreeMap::from([(project(), Role::Viewer)]),
+            by: give.clone(),
+        });
+        assert_eq!(refused.map(drop), Err(Refusal::MayNotGive));
+    }
+    let set = |project, by: &Giver| SetMember {
+        user: kim,
+        project,
+        role: Some(Role::Maintainer),
+        by: by.clone(),
+    };
+    let refused = test.run(set(other_project(), &give)).map(drop);
+    assert_eq!(refused, Err(Refusal::MayNotGive));
+    test.run(set(project(), &give)).unwrap();
+    let reset = MakeUserLink {
+        user: kim,
+        by: Some(give),
+    };
+    assert_eq!(test.run(reset).map(drop), Err(Refusal::MayNotGive));
+    // Whoever adds to an open invitation stands for all of it.
+    let lee = invite(
+        &mut test,
+        "lee",
+        &[(other_project(), Role::Viewer)],
+        admin(),
+    )
+    .unwrap();
+    let add = SetMember {
+        user: lee.user.id,
+        project: project(),
+        role: Some(Role::Viewer),
+        by: by(&test, mia),
+    };
+    assert!(matches!(test.run(add), Err(Refusal::InvalidField { .. })));
+}
+
+#[test]
+fn a_new_password_ends_all_other_sessions_and_needs_a_recent_sign_in() {
+    let mut test = TestWorld::new();
+    let kim = person(&mut test, "kim", &[]);
+    let session = sign_in(&mut test, kim).unwrap().session.id;
+    sign_in(&mut test, kim).unwrap();
+    let before = user(&test, kim).epoch;
+    let set = |session| SetPassword {
+        user: kim,
+        session,
+        password: PasswordHash::new("$argon2id$new".to_owned()),
+    };
+    test.run(set(session)).unwrap();
+    let left: Vec<_> = test
+        .world
+        .signed_in(kim, test.steady())
+        .iter()
+        .map(|it| it.id)
+        .collect();
+    assert_eq!(left, [session]);
+    // A sign-in that was checked against the former password comes too late.
+    assert_eq!(
+        sign_in_at(&mut test, kim, before).map(drop),
+        Err(Refusal::NoSuchUser)
+    );
+    test.pass(RECENT_SIGN_IN);
+    assert_eq!(test.run(set(session)).map(drop), Err(Refusal::SignInAgain));
+    // A link resets it, and signs out everywhere.
+    let make = MakeUserLink {
+        user: kim,
+        by: Some(admin()),
+    };
+    let link = test.run(make).unwrap().secret.unwrap();
+    test.pass(PASSWORD_RESET - TimeDelta::seconds(1));
+    accept(&mut test, &link).unwrap();
+    assert!(test.world.signed_in(kim, test.steady()).is_empty());
+    assert_eq!(
+        test.run(set(session)).map(drop),
+        Err(Refusal::NoSuchSession)
+    );
+}
+
+#[test]
+fn a_token_sets_only_the_first_password_of_its_owner() {
+    let mut test = TestWorld::new();
+    let make = |by: Giver| MakeUserLink {
+        user: UserId::OWNER,
+        by: Some(by),
+    };
+    let link = test.run(make(admin())).unwrap().secret.unwrap();
+    accept(&mut test, &link).unwrap();
+    assert_eq!(test.run(make(admin())).map(drop), Err(Refusal::OwnPassword));
+    // Somebody who may change the state folder always finds a way back.
+    let local = MakeUserLink {
+        user: UserId::OWNER,
+        by: None,
+    };
+    let link = test.run(local).unwrap().secret.unwrap();
+    accept(&mut test, &link).unwrap();
+}
+
+#[test]
+fn a_sign_out_everywhere_ends_sessions_but_not_tokens() {
+    let mut test = TestWorld::new();
+    let kim = person(&mut test, "kim", &[(project(), Role::Operator)]);
+    let secret = token(&mut test, kim).unwrap();
+    for _ in 0..30 {
+        sign_in(&mut test, kim).unwrap();
+    }
+    let out = SignOutEverywhere {
+        user: kim,
+        with: None,
+    };
+    test.run(out).unwrap();
+    assert!(test.world.signed_in(kim, test.steady()).is_empty());
+    assert!(
+        rights_of(&test, secret)
+            .unwrap()
+            .may(Scope::Dispatch, project())
+    );
+}
+
+#[test]
+fn a_token_does_what_its_owner_may_at_that_moment() {
+    let mut test = TestWorld::new();
+    let kim = person(&mut test, "kim", &[(project(), Role::Operator)]);
+    let secret = token(&mut test, kim).unwrap();
+    let may = |test: &TestWorld, scope| {
+        let rights = rights_of(test, secret);
+        rights.is_some_and(|rights| rights.may(scope, project()))
+    };
+    assert!(may(&test, Scope::Dispatch) && may(&test, Scope::JobRead));
+    assert!(!may(&test, Scope::BlobRead), "the token lacks the scope");
+    let set = |role| SetMember {
+        user: kim,
+        project: project(),
+        role,
+        by: admin(),
+    };
+    test.run(set(Some(Role::Viewer))).unwrap();
+    assert!(!may(&test, Scope::Dispatch) && may(&test, Scope::JobRead));
+    test.run(set(None)).unwrap();
+    assert!(!may(&test, Scope::JobRead));
+    update(&mut test, kim, None, Some(true)).unwrap();
+    assert!(may(&test, Scope::Dispatch));
+}
+
+#[test]
+fn nothing_of_a_deactivated_user_comes_back() {
+    let mut test = TestWorld::new();
+    let kim = person(&mut test, "kim", &[(project(), Role::Maintainer)]);
+    let secrets: Vec<TokenHash> = (0..40).map(|_| token(&mut test, kim).unwrap()).collect();
+    for _ in 0..30 {
+        sign_in(&mut test, kim).unwrap();
+    }
+    let maker = by(&test, kim);
+    let link = invite(&mut test, "lee", &[(project(), Role::Viewer)], maker)
+        .unwrap()
+        .secret
+        .unwrap();
+    // The first commit ends everything, and later ones remove the records.
+    let first = UpdateUser {
+        user: kim,
+        active: Some(false),
+        administrator: None,
+    };
+    assert!(test.run(first).unwrap().is_unfinished);
+    assert!(
+        secrets
+            .iter()
+            .all(|secret| rights_of(&test, *secret).is_none())
+    );
+    assert!(test.world.signed_in(kim, test.steady()).is_empty());
+    assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
+    update(&mut test, kim, Some(true), None).unwrap();
+    assert!(user(&test, kim).is_active());
+    assert!(
+        secrets
+            .iter()
+            .all(|secret| test.world.token_of(secret).is_none())
+    );
+    assert!(test.world.signed_in(kim, test.steady()).is_empty());
+    assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
+    assert!(user(&test, kim).roles.contains_key(&project()));
+}
+
+#[test]
+fn the_last_administrator_with_a_password_stays_one() {
+    let mut test = TestWorld::new();
+    // Without any password, an admin token is the way in.
+    let refused = update(&mut test, UserId::OWNER, Some(false), None);
+    assert_eq!(refused, Err(Refusal::LastAdministrator));
+    let kim = person(&mut test, "kim", &[]);
+    update(&mut test, kim, None, Some(true)).unwrap();
+    for (active, administrator) in [(Some(false), None), (None, Some(false))] {
+        let refused = update(&mut test, kim, active, administrator);
+        assert_eq!(refused, Err(Refusal::LastAdministrator));
+    }
+    let refused = test.run(DeleteUser { user: kim }).map(drop);
+    assert_eq!(refused, Err(Refusal::LastAdministrator));
+    let lee = person(&mut test, "lee", &[]);
+    update(&mut test, lee, None, Some(true)).unwrap();
+    update(&mut test, kim, Some(false), None).unwrap();
+    assert_eq!(user(&test, kim).state, UserState::Deactivated);
+}

@@ -311,17 +311,21 @@ impl Visible {
     /// Ends all sessions, and all tokens if they are to end. A token that does not manage tokens ends only itself and its own
     /// sessions.
     pub(crate) async fn sign_out_everywhere(&self, tokens: bool) -> Result<(), Failure> {
-        // Checked once, because the caller's credential may be the first that ends.
-        let handle = self.acting()?;
         let (user, with) = (self.own_user()?, self.only_sessions_with());
-        if tokens {
+        let has_session = self.principal().session().is_some();
+        if tokens && has_session {
+            self.end_tokens().await?;
+            // This session has ended with its token, and does no more.
+            if self.principal().token().is_some() {
+                return Ok(());
+            }
+        }
+        self.acting()?.sign_ins().end_links(user, with);
+        let state = self.acting()?.state();
+        state.submit(SignOutEverywhere { user, with }).await?;
+        if tokens && !has_session {
             self.end_tokens().await?;
         }
-        handle.sign_ins().end_links(user, with);
-        handle
-            .state()
-            .submit(SignOutEverywhere { user, with })
-            .await?;
         Ok(())
     }
 

@@ -77,7 +77,7 @@ fn an_invited_operator_starts_the_first_job_and_is_offered_nothing_more() {
     // The link works once.
     let other = Browser::start().unwrap();
     other.open(&world, &link);
-    other.shows("main [role=alert]", "used or has expired");
+    other.shows("main [role=alert]", "it was used, has expired");
     sign_in(&other, &world, "kim");
 }
 

@@ -16,7 +16,9 @@ pub(super) fn redacted(record: Value) -> Value {
                         "sealed" => Value::from("sealed"),
                         // Of a channel.
                         "secret" if value.is_object() => Value::from("sealed"),
-                        "token" | "hash" => shortened(value),
+                        // Of a person. With its hash, a weak password can be guessed.
+                        "password" if value.is_string() => Value::from("hashed"),
+                        "token" | "hash" | "made_with" => shortened(value),
                         _ => redacted(value),
                     };
                     (name, value)
@@ -47,13 +49,15 @@ mod tests {
     #[test]
     fn hashes_are_shortened_and_sealed_values_are_replaced() {
         let record = json!({"body": {
-            "session": {"token": "0123456789abcdef"},
+            "session": {"token": "0123456789abcdef", "made_with": "0123456789abcdef"},
+            "password": "$argon2id$v=19$x",
             "list": [{"hash": "fedcba9876543210"}],
             "secrets": {"KEY": {"sealed": {"nonce": "00"}, "bytes": 7}},
             "secret": {"nonce": "00"},
         }});
         let expected = json!({"body": {
-            "session": {"token": "01234567…"},
+            "session": {"token": "01234567…", "made_with": "01234567…"},
+            "password": "hashed",
             "list": [{"hash": "fedcba98…"}],
             "secrets": {"KEY": {"sealed": "sealed", "bytes": 7}},
             "secret": "sealed",

@@ -1,5 +1,6 @@
 //! `everscand restore`: restores a backup, lists the credentials in it, and ends those that were revoked after the backup.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use chrono::{NaiveDate, SecondsFormat};
 use cli::Table;
 use model::limits::CYCLE_PAUSE;
 use model::restored::{Credential, Ending, endings, sorted};
-use model::{BrowserSession, Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind, World};
+use model::{
+    BrowserSession, Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind, User, UserState,
+    World,
+};
 use serde::Serialize;
 use state::{LaterAudit, Options, State};
 
@@ -23,12 +27,24 @@ struct Report {
     files: u64,
     bytes: u64,
     sequence: u64,
+    /// The users who can act, or will when they accept their invitation.
+    users: Vec<UserBack>,
     /// The valid tokens.
     tokens: Vec<CameBack>,
     /// Restored credentials that were ended.
     ended: Vec<Ended>,
     #[serde(skip_serializing_if = "is_zero")]
     unreadable_audit_lines: u64,
+}
+
+#[derive(Serialize)]
+struct UserBack {
+    name: String,
+    is_administrator: bool,
+    has_password: bool,
+    has_open_link: bool,
+    /// The role in each project.
+    roles: BTreeMap<String, &'static str>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +113,13 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
             .filter(|token| token.is_valid(now));
         valid.map(|token| CameBack::of(world, token, now)).collect()
     });
+    let users = state.read(|world| {
+        let able = world.users().filter(|user| match user.state {
+            UserState::Invited | UserState::Active => true,
+            UserState::Deactivated | UserState::Deleted => false,
+        });
+        able.map(|user| UserBack::of(world, user)).collect()
+    });
     let is_admin_new = state.read(|world| {
         let mut tokens = world.tokens();
         tokens.any(|token| token.hash == secret.hash())
@@ -107,6 +130,7 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
         files: copied.files,
         bytes: copied.bytes,
         sequence,
+        users,
         tokens,
         ended: ended.into_iter().map(Ended::of).collect(),
         unreadable_audit_lines: audit.unreadable,
@@ -141,6 +165,24 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
          register again. The key that seals secrets was not in the backup: give the daemon the file it had.\n",
         report.files, report.bytes, report.sequence
     );
+    if !report.users.is_empty() {
+        text.push_str("\nThese users came back, with their passwords and roles as when the backup was made:\n");
+        let mut table = Table::new(&["USER", "ROLES", "PASSWORD", "OPEN LINK"]);
+        let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+        for user in &report.users {
+            let roles = user.roles.iter();
+            let roles = roles.map(|(project, role)| format!("{project}={role}"));
+            let administrator = user.is_administrator.then(|| "administrator".to_owned());
+            let roles: Vec<String> = administrator.into_iter().chain(roles).collect();
+            table.row([
+                user.name.clone(),
+                roles.join(" "),
+                yes(user.has_password),
+                yes(user.has_open_link),
+            ]);
+        }
+        text.push_str(&table.text());
+    }
     if report.tokens.is_empty() {
         text.push_str("\nNo token came back: the next start of the daemon makes a first one.\n");
     } else {
@@ -187,6 +229,23 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
 
 fn shown(at: Timestamp) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+impl UserBack {
+    fn of(world: &World, user: &User) -> Self {
+        let roles = user.roles.iter().map(|(project, role)| {
+            let source = world.source_of(*project);
+            let name = source.map_or_else(|| project.to_string(), |it| it.name.to_string());
+            (name, role.name())
+        });
+        Self {
+            name: user.name.to_string(),
+            is_administrator: user.is_administrator,
+            has_password: user.password().is_some(),
+            has_open_link: user.link.is_some(),
+            roles: roles.collect(),
+        }
+    }
 }
 
 impl CameBack {

@@ -88,6 +88,10 @@ async fn nobody_does_in_one_project_what_a_role_in_another_allows() {
                 let Access::User(_, scope) = route.access else {
                     continue;
                 };
+                // The answer to a HEAD has no body, with which the client checks a refusal.
+                if route.method == Method::HEAD {
+                    continue;
+                }
                 let about = [
                     ("main", Some(first)),
                     ("other", Some(second)),

@@ -53,6 +53,10 @@ impl Fixture {
         let worker = service.claim(&executor, &[]).await;
         service.set("vars/URL", "a").await.expect(200);
         service.set("secrets/KEY", "hunter2").await.expect(200);
+        service
+            .post("/v0/users", &json!({"name": "invited"}))
+            .await
+            .expect(201);
         let link = json!({"path": "linked", "use_for": "put", "expires_in": "1h"});
         let link = service.post("/v0/blob-links?project=main", &link).await;
         let source = service.get("/v0/sources/main").await.expect(200);
@@ -278,7 +282,7 @@ impl Fixture {
             ),
             admin(Method::PATCH, "/v0/users/owner")
                 .json(&json!({"active": true, "administrator": true})),
-            post("/v0/users/owner/link", json!({})),
+            post("/v0/users/invited/link", json!({})),
             admin(Method::PUT, "/v0/projects/main/members/owner").json(&json!({"role": "viewer"})),
             runner(
                 "/v0/runners/hello",

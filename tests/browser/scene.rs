@@ -335,12 +335,12 @@ fn routes() -> impl Iterator<Item = &'static Route> {
 
 /// True if the path belongs to the route.
 fn is_of(route: &Route, path: &str) -> bool {
+    let path = path.split('?').next().unwrap();
     // The name of the workflow is one parameter.
-    let path = path
-        .split('?')
-        .next()
-        .unwrap()
-        .replace("/main/", "/main%2F");
+    let path = match path.starts_with("/projects/") {
+        true => path.to_owned(),
+        false => path.replace("/main/", "/main%2F"),
+    };
     let (pattern, path): (Vec<&str>, Vec<&str>) =
         (route.path.split('/').collect(), path.split('/').collect());
     pattern.len() == path.len()

@@ -39,7 +39,7 @@ fn as_person(world: &World, line: &str) -> Output {
 
 #[test]
 fn an_invited_person_signs_a_device_in_and_signs_out_everywhere() {
-    let mut world = World::with_workflow("hello", WORKFLOW);
+    let mut world = World::with_workflow("hello.yaml", WORKFLOW);
     let projects = world.json(&["project", "list"]);
     let project = projects["items"][0]["name"].as_str().unwrap();
     let role = format!("{project}=operator");

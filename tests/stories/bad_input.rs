@@ -177,7 +177,7 @@ scans:
     // The daemon is asked without a token, and the hint must not lead a step to the first token.
     assert!(secure.contains("exit code 8"), "{secure}");
     assert!(
-        secure.contains("of its runner's environment") && !secure.contains("admin"),
+        secure.contains("the token of its job in SERVICE_TOKEN") && !secure.contains("admin"),
         "{secure}"
     );
 

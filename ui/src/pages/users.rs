@@ -33,8 +33,8 @@ pub fn users(visit: &Visit, page: &Users<'_>) -> Markup {
 fn row(visit: &Visit, user: &User) -> Markup {
     html! {
         tr {
-            td { a href=(links::user(&user.name)) { (user.name) } (tags(user)) }
-            td { (state(user)) }
+            td { a href=(links::user(&user.name)) { (user.name) } }
+            td { (state(user)) " " (tags(user)) }
             td.wide {
                 @for (project, role) in user.roles.iter().take(SHOWN_ROLES) { span.tag { (project) ": " (role.as_str()) } " " }
                 @if user.roles.len() > SHOWN_ROLES { span.muted { "and " (user.roles.len() - SHOWN_ROLES) " more" } }

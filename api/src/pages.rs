@@ -132,7 +132,7 @@ pub(crate) async fn act(
         ActionRoute::EndSession => Box::pin(account::end_session(frame)),
         ActionRoute::EndSessions => Box::pin(account::end_sessions(frame, typed)),
         ActionRoute::ChangePassword => Box::pin(account::change_password(frame, typed)),
-        ActionRoute::ConfirmDevice => return Ok(account::confirm_device(frame, typed)),
+        ActionRoute::ConfirmDevice => return account::confirm_device(frame, typed),
         ActionRoute::CreateUser => Box::pin(users::create(frame, typed)),
         ActionRoute::UpdateUser => Box::pin(users::update(frame, typed)),
         ActionRoute::CreateUserLink => Box::pin(users::link(frame)),

@@ -66,7 +66,7 @@ pub use retry::LargeInputs;
 pub use rules::{Addressee, DeleteRule, SetRule, addressees, would_send};
 pub use runners::{
     EndSessions, LimitRunner, NewRunner, NewSession, NoteProgram, RegisterRunner, RemoveRunner,
-    RenewSession,
+    RenewSession, is_invisible,
 };
 pub use secrets::{DeleteSecret, Reseal, Resealed, SetSecret};
 pub use sessions::{SeeSession, SignIn, SignOut, SignOutEverywhere, SignedIn, SignedInBy};

@@ -300,7 +300,7 @@ pub(crate) async fn begin_device(
     let device = device.trim();
     if device.is_empty()
         || device.chars().count() > SESSION_DEVICE_CHARS
-        || device.contains(char::is_control)
+        || device.contains(model::decide::is_invisible)
     {
         let problem = format!("must have 1 to {SESSION_DEVICE_CHARS} printable characters");
         return Err(Failure::invalid("device", problem));

@@ -106,14 +106,16 @@ fn no_device(frame: &Frame<'_>) -> Refused {
     }
 }
 
-/// Signs a device in, with what this browser may do.
-pub(super) fn confirm_device(frame: &Frame<'_>, typed: &Typed) -> Response {
+/// Signs a device in, with what this browser may do. The device can do more than a stolen cookie, so the person must have
+/// signed in just now.
+pub(super) fn confirm_device(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    frame.user.check_recent()?;
     let code = typed.text("code");
     let devices = frame.service.handle.sign_ins();
     let waiting = devices.waiting_device(code);
     let session = frame.user.principal().session();
     let confirmed = session.is_some_and(|session| devices.confirm_device(code, session));
-    match waiting.filter(|_| confirmed) {
+    Ok(match waiting.filter(|_| confirmed) {
         Some(waiting) => {
             let page = DevicePage::Confirmed {
                 name: &waiting.device,
@@ -125,5 +127,5 @@ pub(super) fn confirm_device(frame: &Frame<'_>, typed: &Typed) -> Response {
             let page = pages::device(&frame.visit, &DevicePage::Asks { refused });
             frame.html(StatusCode::UNPROCESSABLE_ENTITY, page)
         }
-    }
+    })
 }

@@ -187,7 +187,7 @@ pub(super) fn check_name(field: &'static str, name: &str) -> Result<(), Refusal>
 }
 
 /// True for control characters, and for characters that join, hide or reverse text. Different names must not look the same.
-fn is_invisible(char: char) -> bool {
+pub fn is_invisible(char: char) -> bool {
     char.is_control()
         || matches!(char,
             '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -94,7 +94,7 @@ impl Command for SignIn {
     type Answer = SignedIn;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    /// Also removes some ended sessions, and the oldest sessions of the user if there are too many.
+    /// Also removes some ended sessions, and the oldest sessions of the person or token if there are too many.
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<SignedIn>, Refusal> {
         let now = moment.steady;
         let user = self.by.user(world, now)?;
@@ -128,7 +128,11 @@ impl Command for SignIn {
         let is_over = |it: &&Arc<BrowserSession>| !world.is_signed_in(it, now);
         let others = some.filter(|it| it.user != user.id);
         let over = of_user.chain(others).filter(is_over);
-        let valid = world.signed_in(user.id, now);
+        // A token displaces only sessions that were made with it.
+        let valid = world.signed_in(user.id, now).into_iter();
+        let valid: Vec<_> = valid
+            .filter(|it| it.with.map(|with| with.token) == with.map(|with| with.token))
+            .collect();
         let too_many = (valid.len() + 1).saturating_sub(SESSIONS);
         let removed = over.take(SESSIONS).chain(valid.into_iter().take(too_many));
         let mut changes: Vec<Change> = removed.cloned().map(Change::SessionRemoved).collect();

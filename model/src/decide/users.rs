@@ -456,13 +456,12 @@ impl Command for SetMember {
             Some(role) => user.roles.insert(self.project, role),
             None => user.roles.remove(&self.project),
         };
-        // An invitation also gives this role. So whoever gives it must be able to stand for the whole invitation.
-        if let (Some(_), Some(link)) = (self.role, &mut user.link) {
-            if !rights.may_give(before.is_administrator, &user.roles) {
-                let problem = "has not accepted the invitation yet";
-                return Err(Refusal::invalid("user", problem));
-            }
-            link.made_by = link.made_by.map(|_| self.by.user);
+        // Whoever has made the invitation may still have its link, and would get this role with it.
+        let is_of_others = |link: &UserLink| link.made_by.is_some_and(|by| by != self.by.user);
+        let is_invited = user.state == UserState::Invited;
+        if self.role.is_some() && is_invited && user.link.as_ref().is_some_and(is_of_others) {
+            let problem = "has not accepted the invitation of somebody else yet; make a new one first (`everscan user reset`)";
+            return Err(Refusal::invalid("user", problem));
         }
         Ok(stored(before, user))
     }

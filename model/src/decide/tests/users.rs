@@ -255,7 +255,7 @@ fn nobody_gives_more_than_the_own_rights() {
         by: Some(give),
     };
     assert_eq!(test.run(reset).map(drop), Err(Refusal::MayNotGive));
-    // Whoever adds to an open invitation stands for all of it.
+    // Nobody adds to the invitation of somebody else.
     let lee = invite(
         &mut test,
         "lee",
@@ -270,6 +270,23 @@ fn nobody_gives_more_than_the_own_rights() {
         by: by(&test, mia),
     };
     assert!(matches!(test.run(add), Err(Refusal::InvalidField { .. })));
+    // Whoever has made an invitation may have kept its link, and would get what others add.
+    let give = by(&test, mia);
+    let max = invite(&mut test, "max", &[(project(), Role::Viewer)], give).unwrap();
+    let add = SetMember {
+        user: max.user.id,
+        project: other_project(),
+        role: Some(Role::Maintainer),
+        by: admin(),
+    };
+    let refused = test.run(add.clone());
+    assert!(matches!(refused, Err(Refusal::InvalidField { .. })));
+    let again = MakeUserLink {
+        user: max.user.id,
+        by: Some(admin()),
+    };
+    test.run(again).unwrap();
+    test.run(add).unwrap();
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Bounds of values that the types of `wire` do not express.
 
 use model::limits::{
-    NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP,
+    NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SESSION_DEVICE_CHARS, SUSPENSION_REASON_CHARS,
+    TOKEN_OVERLAP, USER_NAME_CHARS,
 };
 use model::{AuditKind, Scopes};
 use serde_json::{Map, Value, json};
@@ -15,6 +16,8 @@ const LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
 
 /// One line of text with a word in it.
 const WORDS: &str = r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
+
+const USER_NAME: &str = "^[a-z0-9][a-z0-9._-]*$";
 
 pub(super) fn add(schemas: &mut Map<String, Value>) {
     schemas.values_mut().for_each(bound_integers);
@@ -68,6 +71,17 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
             json!({ "maxItems": RUNNER_LABELS }),
         ),
         ("CreateRegistration", "labels/items", name()),
+        ("CreateRegistration", "projects", json!({ "minItems": 1 })),
+        (
+            "CreateUser",
+            "name",
+            json!({ "maxLength": USER_NAME_CHARS, "pattern": USER_NAME }),
+        ),
+        (
+            "CreateDeviceLogin",
+            "device",
+            json!({ "minLength": 1, "maxLength": SESSION_DEVICE_CHARS, "pattern": WORDS }),
+        ),
         ("LimitRunner", "projects", json!({ "minItems": 1 })),
         ("RegisterRunner", "name", name()),
         (

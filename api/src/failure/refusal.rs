@@ -216,6 +216,7 @@ impl From<Refusal> for Failure {
             ),
             Refusal::OwnPassword => Self::new(ErrorCode::Forbidden, text)
                 .hint("sign in and change it, or ask another administrator for a link"),
+            Refusal::NoPasswordOf { .. } => Self::new(ErrorCode::Forbidden, text),
             Refusal::SignInAgain => {
                 Self::new(ErrorCode::Forbidden, text).hint("sign in again, and repeat this")
             }

@@ -95,7 +95,7 @@ async fn an_administrator_invites_changes_and_deletes_users() {
     );
     team.ask(admin, Method::POST, "users/ann/link", &Value::Null)
         .await
-        .expect(400);
+        .expect(403);
     team.ask(admin, Method::DELETE, "users/ann", &Value::Null)
         .await
         .expect(204);

@@ -165,6 +165,9 @@ pub enum Refusal {
     MayNotGive,
     #[error("a token cannot change the password of its own owner")]
     OwnPassword,
+    /// The user cannot have a link for a new password.
+    #[error("{problem}")]
+    NoPasswordOf { problem: &'static str },
     #[error("this needs a sign-in within the last 10 minutes")]
     SignInAgain,
     /// Nobody could manage the installation any more.

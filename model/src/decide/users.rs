@@ -129,11 +129,12 @@ impl Command for MakeUserLink {
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<NewUser>, Refusal> {
         let user = existing(world, self.user)?;
         if !user.is_person() {
-            return Err(Refusal::invalid("user", "a service has no password"));
+            let problem = "a service user has no password";
+            return Err(Refusal::NoPasswordOf { problem });
         }
         if user.state == UserState::Deactivated {
             let problem = "the user is deactivated; activate it first";
-            return Err(Refusal::invalid("user", problem));
+            return Err(Refusal::NoPasswordOf { problem });
         }
         if let Some(by) = &self.by {
             let is_invited = user.state == UserState::Invited;

@@ -297,10 +297,11 @@ pub(crate) async fn begin_device(
     mut request: Request,
 ) -> Result<Response, Failure> {
     let CreateDeviceLogin { device } = request.body.json(&request.headers).await?;
+    let is_text = !device.contains(char::is_control);
     // A name that joins, hides or reverses text could forge the page that confirms the device.
     let device = device.replace(model::decide::is_invisible, "");
     let device = device.trim();
-    if device.is_empty() || device.chars().count() > SESSION_DEVICE_CHARS {
+    if !is_text || device.is_empty() || device.chars().count() > SESSION_DEVICE_CHARS {
         let problem = format!("must have 1 to {SESSION_DEVICE_CHARS} printable characters");
         return Err(Failure::invalid("device", problem));
     }

@@ -60,24 +60,16 @@ async fn unknown_names_get_the_same_answers_after_the_same_number_of_guesses() {
     assert_eq!(answers[0].last(), Some(&refused));
 }
 
-/// Compared as factors, because the machine may be busy. Without the hash, the answer is a thousand times faster.
+/// Both are checked against a hash with the same parameters, which are the cost.
 #[tokio::test]
 async fn unknown_names_and_users_without_a_password_cost_as_much() {
     let passwords = passwords();
-    let mut costs = [Duration::MAX; 2];
-    for n in 0..4 {
-        for (cost, name) in costs.iter_mut().zip(["anna", "nobody"]) {
-            let begun = Instant::now();
-            let answer = passwords.check(guess(name, "wrong", n), begun).await;
-            assert_eq!(answer, Err(Refused::Wrong));
-            *cost = begun.elapsed().min(*cost);
-        }
+    for name in ["anna", "nobody"] {
+        let answer = passwords.check(guess(name, "wrong", 0), Instant::now());
+        assert_eq!(answer.await, Err(Refused::Wrong));
     }
-    let [known, unknown] = costs;
-    assert!(
-        unknown > known / 3 && known > unknown / 3,
-        "{known:?} and {unknown:?}"
-    );
+    let cost = format!("$argon2id$v=19$m={HASH_KIB},t={HASH_PASSES},p=1$");
+    assert!(passwords.nobody.as_str().starts_with(&cost));
 }
 
 #[tokio::test]

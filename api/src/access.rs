@@ -5,7 +5,9 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use model::blob::LinkUse;
-use model::{BlobLink, Guard, JobId, PlainToken, Principal, Rights, Scope, TokenKind, World};
+use model::{
+    BlobLink, Guard, JobId, PlainToken, Principal, Rights, Scope, TokenKind, UserName, World,
+};
 use reconciler::{Handle, RunnerSession, Worker};
 use state::{AuditActor, AuditEntry};
 use wire::ErrorCode;
@@ -301,6 +303,11 @@ pub(crate) fn entry(arrival: &Arrival, query: &str) -> AuditEntry {
 /// Counts an invalid credential of a person, for the audit log. An ended session does not count, because open pages still send
 /// it. Credentials of runners and workers do not count either.
 pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
+    note_refused_user(handle, arrival, None);
+}
+
+/// The same with the user who was tried.
+pub(crate) fn note_refused_user(handle: &Handle, arrival: &Arrival, user: Option<UserName>) {
     let entry = AuditEntry {
         actor: None,
         address: None,
@@ -310,7 +317,7 @@ pub(crate) fn note_refused(handle: &Handle, arrival: &Arrival) {
     };
     handle
         .sign_ins()
-        .note_refused(arrival.peer.network(), entry);
+        .note_refused(arrival.peer.network(), user, entry);
 }
 
 /// Finds a link. It is valid only while the token that made it may do the same.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use chrono::{NaiveDate, SecondsFormat};
 use cli::Table;
 use model::limits::CYCLE_PAUSE;
-use model::restored::{Credential, Ending, endings, sorted};
+use model::restored::{Credential, Ending, UserPart, endings, sorted};
 use model::{
-    BrowserSession, Entropy as _, PlainToken, Scope, Timestamp, Token, TokenKind, User, UserState,
+    Entropy as _, PlainToken, Scope, Timestamp, Token, TokenId, TokenKind, User, UserId, UserState,
     World,
 };
 use serde::Serialize;
@@ -45,6 +45,8 @@ struct UserBack {
     has_open_link: bool,
     /// The role in each project.
     roles: BTreeMap<String, &'static str>,
+    /// The signed-in browsers and devices of the whole person. Those of tokens are listed there.
+    sessions: Vec<Session>,
 }
 
 #[derive(Serialize)]
@@ -118,7 +120,7 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
             UserState::Invited | UserState::Active => true,
             UserState::Deactivated | UserState::Deleted => false,
         });
-        able.map(|user| UserBack::of(world, user)).collect()
+        able.map(|user| UserBack::of(world, user, now)).collect()
     });
     let is_admin_new = state.read(|world| {
         let mut tokens = world.tokens();
@@ -166,8 +168,8 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
         report.files, report.bytes, report.sequence
     );
     if !report.users.is_empty() {
-        text.push_str("\nThese users came back, with their passwords and roles as when the backup was made:\n");
-        let mut table = Table::new(&["USER", "ROLES", "PASSWORD", "OPEN LINK"]);
+        text.push_str("\nThese users came back, as when the backup was made, with their signed-in browsers and devices:\n");
+        let mut table = Table::new(&["USER", "ROLES", "PASSWORD", "OPEN LINK", "SESSIONS"]);
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
         for user in &report.users {
             let roles = user.roles.iter();
@@ -179,6 +181,7 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
                 roles.join(" "),
                 yes(user.has_password),
                 yes(user.has_open_link),
+                user.sessions.len().to_string(),
             ]);
         }
         text.push_str(&table.text());
@@ -218,6 +221,14 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
         }
         text.push_str(&table.text());
     }
+    let passwords = report.ended.iter().filter(|one| one.is_password());
+    let passwords: Vec<&str> = passwords.map(|one| one.name.as_str()).collect();
+    if !passwords.is_empty() {
+        text.push_str("\nThese users need a new password, because the backup has an old one. Before the start of the daemon:\n");
+        for name in passwords {
+            let _infallible = writeln!(text, "  everscand user reset {name} --state-dir {place}");
+        }
+    }
     if is_admin_new {
         let _infallible = writeln!(
             text,
@@ -231,8 +242,20 @@ fn shown(at: Timestamp) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
+/// The valid sessions of a user that were made with this token, or without one.
+fn sessions(world: &World, user: UserId, with: Option<TokenId>, now: Timestamp) -> Vec<Session> {
+    let sessions = world.signed_in(user, now).into_iter();
+    let sessions = sessions.filter(|it| it.with.map(|it| it.token) == with);
+    let shown = sessions.map(|session| Session {
+        id: session.id.uuid().to_string(),
+        device: session.device.clone(),
+        seen_at: session.seen_at,
+    });
+    shown.collect()
+}
+
 impl UserBack {
-    fn of(world: &World, user: &User) -> Self {
+    fn of(world: &World, user: &User, now: Timestamp) -> Self {
         let roles = user.roles.iter().map(|(project, role)| {
             let source = world.source_of(*project);
             let name = source.map_or_else(|| project.to_string(), |it| it.name.to_string());
@@ -244,31 +267,29 @@ impl UserBack {
             has_password: user.password().is_some(),
             has_open_link: user.link.is_some(),
             roles: roles.collect(),
+            sessions: sessions(world, user.id, None, now),
         }
     }
 }
 
 impl CameBack {
     fn of(world: &World, token: &Token, now: Timestamp) -> Self {
-        let sessions = world.signed_in(token.owner, now).into_iter();
-        let is_its = |it: &&Arc<BrowserSession>| it.with.is_some_and(|it| it.token == token.id);
-        let sessions = sessions.filter(is_its).map(|session| Session {
-            id: session.id.uuid().to_string(),
-            device: session.device.clone(),
-            seen_at: session.seen_at,
-        });
         Self {
             id: token.id.uuid().to_string(),
             name: token.name.clone(),
             scopes: token.scopes.iter().map(Scope::name).collect(),
             expires_at: token.expires_at,
             last_used: token.last_used,
-            sessions: sessions.collect(),
+            sessions: sessions(world, token.owner, Some(token.id), now),
         }
     }
 }
 
 impl Ended {
+    fn is_password(&self) -> bool {
+        self.credential == UserPart::Password.name()
+    }
+
     fn of(ending: Ending) -> Self {
         let (credential, id) = match ending.credential {
             Credential::Token(token) => ("token", token.uuid()),

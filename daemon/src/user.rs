@@ -5,8 +5,8 @@ use std::sync::Arc;
 use chrono::SecondsFormat;
 use model::decide::MakeUserLink;
 use model::limits::CYCLE_PAUSE;
-use model::{User, UserName, World};
-use state::{Options, State};
+use model::{Entropy as _, User, UserName, World};
+use state::{AuditEntry, Options, State};
 
 use crate::arguments::{UserCommand, UserResetOptions};
 use crate::backup::print;
@@ -37,7 +37,9 @@ fn reset(options: UserResetOptions) -> Result<(), Error> {
     let found = state.read(|world| find(world, &options.name));
     let made = found.and_then(|user| {
         let user = user.id;
-        let make = state.submit(MakeUserLink { user, by: None });
+        let request = SystemEntropy.uuid_v4();
+        let audited = state.audited(AuditEntry::of_program("user reset", request));
+        let make = audited.submit(MakeUserLink { user, by: None });
         runtime.block_on(make).map_err(Error::UserLink)
     });
     drop(state);

@@ -20,6 +20,7 @@ pub(crate) fn title(what: &What, is_repeat: bool, label: &str) -> String {
         What::Closed { problem, ended, .. } => match ended {
             Ended::Cured => (over, named(problem, label)),
             Ended::Acknowledged(_) => ("Acknowledged", named(problem, label)),
+            Ended::Expired => ("Expired", named(problem, label)),
             Ended::Removed { label } => ("No longer watched", named(problem, label)),
         },
         What::SlotMissed | What::WorkflowRemoved | What::Artifact { .. } => {
@@ -108,6 +109,7 @@ pub(crate) fn text(world: &World, event: &Event) -> String {
                 Some(note) => sentence(&format!("by {by}: {note}")),
                 None => sentence(&format!("by {by}")),
             },
+            Ended::Expired => format!("It was: {}", sentence(&problem.to_string())),
             Ended::Removed { .. } => format!(
                 "{} It was: {}",
                 removed(world, &event.subject),
@@ -293,6 +295,19 @@ mod tests {
             end(channel, lost, removed("channel ops")),
             "No longer watched: channel ops. The channel was removed. It was: Messages to the channel ops do not arrive: \
              404."
+        );
+    }
+
+    #[test]
+    fn what_has_expired_is_not_renewed() {
+        let token = Subject::Token {
+            token: model::TokenId::from_uuid(Uuid::from_u128(1)),
+        };
+        let expires = Problem::TokenExpires { at: at(60) };
+        let said = end(token, expires, Ended::Expired);
+        assert!(
+            said.starts_with("Expired: a/b dump. It was: The token expires at "),
+            "{said}"
         );
     }
 

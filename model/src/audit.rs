@@ -11,6 +11,7 @@ use crate::job::Job;
 use crate::limits::AUDIT_TEXT_CHARS;
 use crate::revision::WorkflowRef;
 use crate::runner::Runner;
+use crate::user::UserName;
 use crate::world::World;
 use crate::{JobId, ProjectId, Scopes, SourceName, Timestamp};
 
@@ -169,9 +170,11 @@ impl AuditAction {
         }
     }
 
-    pub fn sign_in_refused(count: u64) -> Self {
+    /// `user` is the user who was tried, if there is such a user. What else was typed may be a password.
+    pub fn sign_in_refused(count: u64, user: Option<&UserName>) -> Self {
         Self {
             count: Some(count),
+            name: user.map(|user| cut(user.as_str())),
             ..Self::new(AuditKind::SignInRefused)
         }
     }

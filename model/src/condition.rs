@@ -72,6 +72,8 @@ pub enum Ended {
     Cured,
     /// A person has settled it.
     Acknowledged(Acknowledgement),
+    /// What it warned of has happened.
+    Expired,
     /// Its subject was removed.
     Removed {
         /// What people called the subject.
@@ -278,6 +280,15 @@ impl Problem {
     /// The stable name of its kind.
     pub const fn code(&self) -> &'static str {
         self.event().name()
+    }
+
+    /// When it ends by itself: what it warns of has happened.
+    pub(crate) const fn ends_at(&self) -> Option<Timestamp> {
+        if let Self::TokenExpires { at } = self {
+            Some(*at)
+        } else {
+            None
+        }
     }
 
     /// How often a failing scan has failed since its newest success.

@@ -36,6 +36,7 @@ mod sources;
 mod suspend;
 mod tokens;
 mod triggers;
+mod user_ends;
 mod users;
 mod values;
 mod vars;
@@ -79,9 +80,10 @@ pub use tokens::{
     RevokeToken,
 };
 pub use triggers::{Consider, Considered, ExplainedTrigger, Fire, Rewind};
+pub use user_ends::{EndOfUser, Updated};
 pub use users::{
-    CreateUser, DeleteUser, EndOfUser, Giver, MakeUserLink, NewUser, SetMember, SetPassword,
-    UpdateUser, Updated, UseUserLink,
+    CreateUser, DeleteUser, Giver, MakeUserLink, NewUser, SetMember, SetPassword, UpdateUser,
+    UseUserLink,
 };
 pub use values::Precondition;
 pub use vars::{DeleteVar, SetVar};

@@ -160,7 +160,7 @@ impl<'a> After<'a> {
     }
 
     /// Why a condition of these records is over.
-    pub(crate) fn ended(&self, open: &Condition) -> Ended {
+    pub(crate) fn ended(&self, open: &Condition, now: Timestamp) -> Ended {
         let settled = self.last(|change| match change {
             Change::Condition(changed) if changed.id == open.id => Some(&changed.acknowledged),
             _ => None,
@@ -169,10 +169,11 @@ impl<'a> After<'a> {
             Some(Some(settled)) if open.acknowledged.as_ref() != Some(settled) => {
                 Ended::Acknowledged(settled.clone())
             }
-            _ if self.exists(&open.subject) => Ended::Cured,
-            _ => Ended::Removed {
+            _ if !self.exists(&open.subject) => Ended::Removed {
                 label: self.world.label_of(&open.subject),
             },
+            _ if open.problem.ends_at().is_some_and(|end| end <= now) => Ended::Expired,
+            _ => Ended::Cured,
         }
     }
 

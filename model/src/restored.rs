@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::audit::{AuditAction, AuditKind};
 use crate::decide::InitialToken;
+use crate::role::Role;
 use crate::user::UserState;
 use crate::world::World;
 use crate::{BlobLinkId, ProjectId, Scope, SessionId, Timestamp, Token, TokenId, UserId};
@@ -27,8 +28,11 @@ pub enum UserPart {
     Account,
     /// The open invitation or reset.
     Link,
+    /// The password with all sessions. The user needs a new link.
+    Password,
     Sessions,
-    Role(ProjectId),
+    /// What is more than this role in a project.
+    Role(ProjectId, Option<Role>),
     Administrator,
 }
 
@@ -37,8 +41,9 @@ impl UserPart {
         match self {
             Self::Account => "user",
             Self::Link => "user link",
+            Self::Password => "password",
             Self::Sessions => "sessions",
-            Self::Role(_) => "role",
+            Self::Role(..) => "role",
             Self::Administrator => "administrator",
         }
     }
@@ -76,7 +81,7 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
         }
     };
     for Later { at, action } in later {
-        if let Some((credential, name)) = ended_by(world, action) {
+        for (credential, name) in ended_by(world, action) {
             add(credential, &name, Some((action.kind, *at)));
         }
     }
@@ -96,25 +101,37 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
             add(credential, user.name.as_str(), None);
         }
     }
-    // What ends with a token or an account is not listed.
     found.retain(|ending| {
-        let (user, token) = match ending.credential {
-            Credential::Session(user, session) => {
-                let session = world.session(session);
-                (
-                    Some(user),
-                    session.and_then(|it| it.with).map(|it| it.token),
-                )
-            }
-            Credential::Token(token) => (world.token(token).map(|it| it.owner), None),
-            Credential::OfUser(_, UserPart::Account) | Credential::Link(_) => (None, None),
-            Credential::OfUser(user, _) => (Some(user), None),
-        };
-        let account = user.map(|user| Credential::OfUser(user, UserPart::Account));
-        let mut wholes = account.into_iter().chain(token.map(Credential::Token));
+        let mut wholes = wholes(world, ending.credential).into_iter();
         !wholes.any(|whole| seen.contains(&whole))
     });
     found
+}
+
+/// What a credential ends with. If this ends, the credential is not listed.
+fn wholes(world: &World, of: Credential) -> Vec<Credential> {
+    use UserPart::{Account, Password, Sessions};
+    match of {
+        Credential::Session(user, id) => {
+            let with = world.session(id).and_then(|session| session.with);
+            let token = with.map(|with| Credential::Token(with.token));
+            let parts = [Account, Password, Sessions].map(|part| Credential::OfUser(user, part));
+            parts.into_iter().chain(token).collect()
+        }
+        Credential::Token(token) => {
+            let owner = world.token(token).map(|token| token.owner);
+            let account = owner.map(|owner| Credential::OfUser(owner, Account));
+            account.into_iter().collect()
+        }
+        Credential::OfUser(_, Account) | Credential::Link(_) => Vec::new(),
+        Credential::OfUser(user, Sessions) => {
+            vec![
+                Credential::OfUser(user, Account),
+                Credential::OfUser(user, Password),
+            ]
+        }
+        Credential::OfUser(user, _) => vec![Credential::OfUser(user, Account)],
+    }
 }
 
 /// The tokens, oldest first.
@@ -131,53 +148,48 @@ fn initial_admin(world: &World) -> Option<&Arc<Token>> {
     sorted(world).into_iter().find(is_initial)
 }
 
-/// The credential that an action ended, and its name, if the backup contains it. A regenerated token would return with
-/// its old secret.
-fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)> {
+/// The credentials that an action ended, with their names, if the backup contains them. A regenerated token would return with
+/// its old secret, and a user with the old password.
+fn ended_by(world: &World, action: &AuditAction) -> Vec<(Credential, String)> {
     use AuditKind as Kind;
-    let id = action.id?;
+    let Some(id) = action.id else {
+        return Vec::new();
+    };
+    let of_user = |parts: &[UserPart]| lost_by(world, UserId::from_uuid(id), parts, action);
     match action.kind {
         Kind::TokenRevoked | Kind::TokenRegenerated => {
-            let token = world.token(TokenId::from_uuid(id))?;
-            Some((Credential::Token(token.id), token.name.clone()))
+            let token = world.token(TokenId::from_uuid(id));
+            let named = token.map(|token| (Credential::Token(token.id), token.name.clone()));
+            named.into_iter().collect()
         }
         Kind::SignedOut => {
-            let session = world.session(SessionId::from_uuid(id))?;
-            let credential = Credential::Session(session.user, session.id);
-            Some((credential, session.device.clone()))
+            let session = world.session(SessionId::from_uuid(id));
+            let named = session.map(|session| {
+                let credential = Credential::Session(session.user, session.id);
+                (credential, session.device.clone())
+            });
+            named.into_iter().collect()
         }
-        Kind::UserDeactivated
-        | Kind::UserDeleted
-        | Kind::UserLinkUsed
-        | Kind::PasswordChanged
-        | Kind::SignedOutEverywhere
-        | Kind::MemberRemoved
-        | Kind::AdministratorRemoved => {
-            let user = world.user(UserId::from_uuid(id))?;
-            let part = match action.kind {
-                Kind::UserLinkUsed if user.link.is_some() => UserPart::Link,
-                Kind::UserLinkUsed | Kind::PasswordChanged | Kind::SignedOutEverywhere => {
-                    UserPart::Sessions
-                }
-                Kind::MemberRemoved => UserPart::Role(ProjectId::of_source(
-                    &action.project.as_deref()?.parse().ok()?,
-                )),
-                Kind::AdministratorRemoved => UserPart::Administrator,
-                _ => UserPart::Account,
-            };
-            let has_it = match part {
-                UserPart::Account => user.is_active() || user.state == UserState::Invited,
-                UserPart::Link => user.link.is_some(),
-                UserPart::Sessions => world.sessions_of(user.id).next().is_some(),
-                UserPart::Role(project) => user.roles.contains_key(&project),
-                UserPart::Administrator => user.is_administrator,
-            };
-            let credential = Credential::OfUser(user.id, part);
-            has_it.then(|| (credential, user.name.to_string()))
+        Kind::UserDeactivated | Kind::UserDeleted => of_user(&[UserPart::Account]),
+        Kind::UserLinkCreated => of_user(&[UserPart::Link]),
+        Kind::SignedOutEverywhere => of_user(&[UserPart::Sessions]),
+        Kind::PasswordChanged | Kind::UserLinkUsed => {
+            of_user(&[UserPart::Link, UserPart::Password, UserPart::Sessions])
+        }
+        Kind::AdministratorRemoved => of_user(&[UserPart::Administrator]),
+        Kind::MemberRemoved | Kind::MemberSet => {
+            let source = action.project.as_ref().and_then(|name| name.parse().ok());
+            let role: Option<Role> = action.reason.as_ref().and_then(|it| it.parse().ok());
+            // A role that this program does not know takes nothing.
+            let is_known = action.kind == Kind::MemberRemoved || role.is_some();
+            let part = source.map(|source| UserPart::Role(ProjectId::of_source(&source), role));
+            let part = part.filter(|_| is_known);
+            part.map_or_else(Vec::new, |part| of_user(&[part]))
         }
         Kind::BlobLinkRevoked => {
-            let link = world.blob_link(BlobLinkId::from_uuid(id))?;
-            Some((Credential::Link(link.id), link.path.to_string()))
+            let link = world.blob_link(BlobLinkId::from_uuid(id));
+            let named = link.map(|link| (Credential::Link(link.id), link.path.to_string()));
+            named.into_iter().collect()
         }
         // A restore ends the sessions of all runners.
         Kind::RunnerLimited
@@ -185,10 +197,8 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::TokenCreated
         | Kind::TokenMoved
         | Kind::UserCreated
-        | Kind::UserLinkCreated
         | Kind::UserActivated
         | Kind::AdministratorAdded
-        | Kind::MemberSet
         | Kind::SignedIn
         | Kind::SignInRefused
         | Kind::SignInLinkCreated
@@ -218,165 +228,36 @@ fn ended_by(world: &World, action: &AuditAction) -> Option<(Credential, String)>
         | Kind::ScanResumed
         | Kind::BlobStored
         | Kind::BlobDeleted
-        | Kind::BlobLinkCreated => None,
+        | Kind::BlobLinkCreated => Vec::new(),
     }
+}
+
+/// Those parts that the user of the backup has.
+fn lost_by(
+    world: &World,
+    user: UserId,
+    parts: &[UserPart],
+    action: &AuditAction,
+) -> Vec<(Credential, String)> {
+    let Some(user) = world.user(user) else {
+        return Vec::new();
+    };
+    let has = |part: &UserPart| match part {
+        UserPart::Account => user.is_active() || user.state == UserState::Invited,
+        UserPart::Link => user.link.is_some(),
+        UserPart::Password => user.password().is_some(),
+        UserPart::Sessions => world.sessions_of(user.id).next().is_some(),
+        UserPart::Role(project, role) => user.roles.get(project) > role.as_ref(),
+        UserPart::Administrator => user.is_administrator,
+    };
+    let name = match &action.project {
+        Some(project) => format!("{} in {project}", user.name),
+        None => user.name.to_string(),
+    };
+    let lost = parts.iter().copied().filter(has);
+    lost.map(|part| (Credential::OfUser(user.id, part), name.clone()))
+        .collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono::TimeDelta;
-
-    use super::*;
-    use crate::blob::{BlobPath, LinkUse};
-    use crate::decide::{
-        CreateBlobLink, CreateToken, EndToken, NewToken, RegenerateToken, RevokeBlobLink,
-        RevokeToken, SignIn, SignOut, SignedInBy,
-    };
-    use crate::testing::{TestWorld, source};
-    use crate::{
-        Change, ProjectId, Projects, Rights, Scopes, TokenHash, TokenManager, UsedToken, actions,
-    };
-
-    fn token(test: &mut TestWorld, name: &str, scope: Scope) -> NewToken {
-        let made = test.run(CreateToken {
-            name: name.to_owned(),
-            scopes: Scopes::from_iter([scope]),
-            life: None,
-            projects: Projects::All,
-            owner: UserId::OWNER,
-            granted_by: Rights::admin(),
-            ends_by: None,
-        });
-        test.now += TimeDelta::seconds(1);
-        made.unwrap()
-    }
-
-    fn session(test: &mut TestWorld, of: &NewToken) -> SessionId {
-        let signed_in = test.run(SignIn {
-            by: SignedInBy::Token(UsedToken {
-                token: of.token.id,
-                secret: of.secret.hash(),
-            }),
-            is_device: false,
-            device: "Firefox".to_owned(),
-            address: "192.0.2.1".parse().unwrap(),
-        });
-        signed_in.unwrap().session.id
-    }
-
-    fn names(endings: &[Ending]) -> Vec<(&str, Option<AuditKind>)> {
-        let named = endings.iter();
-        named
-            .map(|it| (it.name.as_str(), it.because.map(|(kind, _)| kind)))
-            .collect()
-    }
-
-    /// The lines of the audit log for a command. The world does not change.
-    fn later<C: crate::decide::Command>(test: &mut TestWorld, command: C) -> Vec<Later> {
-        let before = test.world.clone();
-        let (changes, _) = test.changes(command).unwrap();
-        let at = test.now;
-        let actions = actions(&before, at, &changes).into_iter();
-        test.world = before;
-        actions.map(|action| Later { at, action }).collect()
-    }
-
-    #[test]
-    fn only_credentials_that_ended_after_the_backup_end() {
-        let mut test = TestWorld::new();
-        test.run(InitialToken {
-            hash: TokenHash::of("x"),
-        })
-        .unwrap();
-        let by = TokenManager::owner();
-        let revoked = token(&mut test, "revoked", Scope::JobRead);
-        let renewed = token(&mut test, "renewed", Scope::JobRead);
-        let kept = token(&mut test, "kept", Scope::BlobRead);
-        let out = session(&mut test, &kept);
-        session(&mut test, &kept);
-        let with_it = session(&mut test, &revoked);
-        let link = test.run(CreateBlobLink {
-            project: ProjectId::of_source(&source()),
-            path: "a/b".parse::<BlobPath>().unwrap(),
-            use_for: LinkUse::Get,
-            life: TimeDelta::days(1),
-            token: Some(kept.token.id),
-            user: None,
-        });
-        let link = link.unwrap().link.id;
-
-        let (user, session) = (UserId::OWNER, out);
-        let mut log = later(&mut test, SignOut { user, session });
-        let session = with_it;
-        log.extend(later(&mut test, SignOut { user, session }));
-        let renew = RegenerateToken {
-            token: renewed.token.id,
-            overlap: TimeDelta::zero(),
-            life: None,
-            by: by.clone(),
-            ends_by: None,
-        };
-        log.extend(later(&mut test, renew.clone()));
-        let token = revoked.token.id;
-        log.extend(later(
-            &mut test,
-            RevokeToken {
-                token,
-                by: by.clone(),
-            },
-        ));
-        log.extend(later(&mut test, RevokeBlobLink { link }));
-        // This token was created after the backup.
-        let before = test.world.clone();
-        let newer = self::token(&mut test, "newer", Scope::JobRead);
-        let token = newer.token.id;
-        log.extend(later(&mut test, RevokeToken { token, by }));
-        test.world = before;
-        // The same action twice ends the credential once.
-        log.extend(later(&mut test, renew));
-
-        let found = endings(&test.world, &log, false);
-        assert_eq!(
-            names(&found),
-            [
-                ("Firefox", Some(AuditKind::SignedOut)),
-                ("renewed", Some(AuditKind::TokenRegenerated)),
-                ("revoked", Some(AuditKind::TokenRevoked)),
-                ("a/b", Some(AuditKind::BlobLinkRevoked)),
-            ]
-        );
-        assert_eq!(endings(&test.world, &[], false), []);
-    }
-
-    #[test]
-    fn all_tokens_end_except_the_first_even_if_another_has_its_name() {
-        let mut test = TestWorld::new();
-        test.run(InitialToken {
-            hash: TokenHash::of("x"),
-        })
-        .unwrap();
-        test.now += TimeDelta::seconds(1);
-        let twin = token(&mut test, InitialToken::NAME, Scope::Admin);
-        let other = token(&mut test, "ci", Scope::JobRead);
-        session(&mut test, &other);
-        let found = endings(&test.world, &[], true);
-        let of = |made: &NewToken| Credential::Token(made.token.id);
-        let ended: Vec<_> = found.iter().map(|ending| ending.credential).collect();
-        assert_eq!(ended, [of(&twin), of(&other)]);
-
-        // The last admin token may be removed too. Then another first token can be created.
-        let again = InitialToken {
-            hash: TokenHash::of("y"),
-        };
-        for token in sorted(&test.world.clone()) {
-            if token.scopes.allow(Scope::Admin) {
-                let made = test.changes(again.clone()).unwrap().0;
-                assert!(made.is_empty());
-                test.run(EndToken { token: token.id }).unwrap();
-            }
-        }
-        assert!(test.world.token(other.token.id).is_some());
-        let made = test.changes(again).unwrap().0;
-        assert!(matches!(&made[..], [Change::Token(_)]));
-    }
-}
+mod tests;

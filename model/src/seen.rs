@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use chrono::NaiveDate;
 use workflow::ScanName;
 use workflow::notify::NotifyName;
 
@@ -324,16 +323,6 @@ impl<'w> Seen<'w> {
         let sees = self.rights.sees(project);
         let users = self.world.users().filter(move |_| sees);
         users.filter_map(move |user| Some((user, *user.roles.get(&project)?)))
-    }
-
-    /// The days on which users have used tokens and sessions, for administrators.
-    pub fn days_of_use(self) -> impl Iterator<Item = (UserId, NaiveDate)> + 'w {
-        let sees = self.rights.is_administrator();
-        let tokens = self.world.tokens();
-        let tokens = tokens.filter_map(|token| Some((token.owner, token.last_used?)));
-        let sessions = self.world.sessions();
-        let sessions = sessions.map(|session| (session.user, session.seen_at.date_naive()));
-        tokens.chain(sessions).filter(move |_| sees)
     }
 
     /// Any token, for administrators.

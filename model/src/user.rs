@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -32,6 +33,9 @@ pub struct User {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<UserLink>,
     pub created_at: Timestamp,
+    /// The last day on which a session or token of the user was used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<NaiveDate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +84,7 @@ impl User {
             epoch: 0,
             link: None,
             created_at: now,
+            last_seen: None,
         }
     }
 

@@ -141,7 +141,7 @@ pub const LOG_LIMIT: u64 = 256 * 1024 * 1024;
 /// Refused sign-ins are written to the audit log this long after the first: at most one commit per minute.
 pub(crate) const REFUSED_SIGN_INS: Duration = Duration::from_secs(60);
 
-/// Addresses that get their own line then. All other addresses share one line. In a flood from many addresses the log
+/// Addresses, each with the user who was tried, that get their own line then. All others share one line. In a flood from many addresses the log
 /// grows by about ten megabytes per day, and its lines still show the time and the size of the flood.
 pub(crate) const REFUSED_SIGN_IN_ADDRESSES: usize = 32;
 

@@ -4,7 +4,7 @@
 //!
 //! A file has the lines of one day. Old days are removed with the first line of a new one.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use chrono::NaiveDate;
 use model::decide::{Command, Decision, Refusal, Urgency};
@@ -35,6 +35,19 @@ pub struct AuditEntry {
     pub path: String,
     /// The request's id in the daemon's log.
     pub request: Uuid,
+}
+
+impl AuditEntry {
+    /// The line of a command that changes the state folder of a stopped daemon. Its caller may write that folder.
+    pub fn of_program(command: &str, request: Uuid) -> Self {
+        Self {
+            actor: None,
+            address: Some(Ipv4Addr::LOCALHOST.into()),
+            method: "everscand".to_owned(),
+            path: command.to_owned(),
+            request,
+        }
+    }
 }
 
 /// The credential that the request used: a token, perhaps in the session of a browser; the token of a job; or the session of
@@ -167,7 +180,8 @@ impl DayLedger for AuditRecord {
 /// Selects lines of the audit log.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
-    /// Lines of the user with this name, or of the token, job or runner with this id or name.
+    /// Lines of the user with this name, refused sign-ins as this user included, or of the token, job or runner with this
+    /// id or name.
     pub actor: Option<String>,
     /// Lines with an action of this kind.
     pub kind: Option<AuditKind>,
@@ -179,7 +193,11 @@ impl AuditFilter {
     fn takes(&self, record: &AuditRecord) -> bool {
         let is_of = |wanted: &String| {
             let actor = record.entry.actor.as_ref();
+            let mut actions = record.actions.iter();
             actor.is_some_and(|actor| actor.is_called(wanted))
+                || actions.any(|action| {
+                    action.kind == AuditKind::SignInRefused && action.name.as_ref() == Some(wanted)
+                })
         };
         let has = |kind| record.actions.iter().any(|action| action.kind == kind);
         self.actor.as_ref().is_none_or(is_of)
@@ -245,14 +263,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_without_an_actor_is_read_and_matches_no_actor() {
+    fn a_line_without_an_actor_is_read_and_matches_only_who_was_tried() {
         let noon = at("2026-11-20T12:00:00Z");
         let stranger = AuditEntry {
             actor: None,
             address: None,
             ..entry("")
         };
-        let refused = AuditAction::sign_in_refused(3);
+        let refused = AuditAction::sign_in_refused(3, Some(&"ann".parse().unwrap()));
         let record = AuditRecord::new(noon, stranger, vec![refused]);
         let line = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<AuditRecord>(&line).unwrap(), record);
@@ -264,12 +282,13 @@ pub(crate) mod tests {
         assert!(of(None, Some(AuditKind::SignInRefused)).takes(&record));
         assert!(!of(None, Some(AuditKind::SignedIn)).takes(&record));
         assert!(!of(Some("a"), None).takes(&record));
+        assert!(of(Some("ann"), None).takes(&record), "who was tried");
     }
 
     #[test]
     fn a_line_names_a_limited_number_of_actions_and_counts_the_rest() {
         let noon = at("2026-11-20T12:00:00Z");
-        let many = vec![AuditAction::sign_in_refused(u64::MAX); AUDIT_ACTIONS + 7];
+        let many = vec![AuditAction::sign_in_refused(u64::MAX, None); AUDIT_ACTIONS + 7];
         let record = AuditRecord::new(noon, entry("a"), many);
         assert_eq!(
             (record.actions.len(), record.more_actions),

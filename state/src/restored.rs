@@ -2,11 +2,8 @@
 //! taken have continued since, and their runners must not report to the restored state. So these jobs end, and every
 //! runner registers again. Messages that waited may have been sent since: they are sent again, marked as repeated. After a crash, the next start repeats these steps.
 
-use std::net::Ipv4Addr;
-
 use model::decide::{
-    Command, EndJob, EndOfUser, EndSessions, EndToken, Loss, MakeOwner, NoteRestored,
-    RevokeBlobLink, SignOut,
+    Command, EndJob, EndOfUser, EndSessions, EndToken, Loss, NoteRestored, RevokeBlobLink, SignOut,
 };
 use model::restored::{Credential, Ending};
 use model::{ChannelId, JobId, JobState, PlainToken, RunnerId};
@@ -38,7 +35,7 @@ impl State {
             "this state was restored from a backup: jobs that ran are failed, and runners have to register again"
         );
         if !self.has_lost_users() {
-            self.settle(MakeOwner).await?;
+            self.make_first_user().await.map_err(OpenError::Restored)?;
         }
         for job in jobs {
             self.settle(EndJob::new(job, Loss::Restored)).await?;
@@ -64,14 +61,7 @@ impl State {
         request: Uuid,
         secret: &PlainToken,
     ) -> Result<(), PayloadError> {
-        let audited = self.audited(AuditEntry {
-            actor: None,
-            // The restore runs on this machine.
-            address: Some(Ipv4Addr::LOCALHOST.into()),
-            method: "everscand".to_owned(),
-            path: "restore".to_owned(),
-            request,
-        });
+        let audited = self.audited(AuditEntry::of_program("restore", request));
         for ending in endings {
             match ending.credential {
                 Credential::Token(token) => {

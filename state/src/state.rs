@@ -60,6 +60,13 @@ pub(crate) struct Shared {
     pub(crate) alarm: Alarm,
 }
 
+/// The number of runners that serve all projects, if the state is from before there were users.
+pub(crate) fn runners_before_users(world: &World) -> Option<usize> {
+    let is_older = world.user(UserId::OWNER).is_none() && world.tokens().next().is_some();
+    let serving_all = || world.runners().filter(|runner| runner.projects.is_all());
+    is_older.then(|| serving_all().count())
+}
+
 impl State {
     /// Decides a command, and returns once its changes are durable.
     pub async fn submit<C: Command>(&self, command: C) -> Result<C::Answer, SubmitError> {
@@ -173,7 +180,7 @@ impl State {
             );
             return Ok(());
         }
-        self.submit(MakeOwner).await?;
+        self.make_first_user().await?;
         if self.read(|world| world.tokens().next().is_some()) {
             return Ok(());
         }
@@ -185,6 +192,21 @@ impl State {
             return Ok(());
         }
         self.store_first_token(&secret).await
+    }
+
+    /// Makes the owner, unless there is one.
+    pub(crate) async fn make_first_user(&self) -> Result<(), SubmitError> {
+        let runners = self.read(runners_before_users);
+        self.submit(MakeOwner).await?;
+        if let Some(runners) = runners {
+            let owner = self.read(|world| Some(world.user(UserId::OWNER)?.name.to_string()));
+            tracing::warn!(
+                owner,
+                runners,
+                "this state has users from now on: all its tokens belong to the owner, and its runners serve all projects until                  `everscan runner limit`. Newer runners give their own SERVICE_TOKEN to steps only with `--pass-token`"
+            );
+        }
+        Ok(())
     }
 
     /// Whether records of users are set aside, so that the owner may be among them.

@@ -19,7 +19,7 @@ use wire::{
 };
 
 use super::sessions::shown;
-use crate::access::{self, SIGN_IN_LINKS, note_refused, of_secret, signed_in};
+use crate::access::{self, SIGN_IN_LINKS, note_refused, note_refused_user, of_secret, signed_in};
 use crate::failure::{Failure, no_such_user_link, unauthorized};
 use crate::limits::{DEVICE_REST, DEVICE_WAIT};
 use crate::reply;
@@ -153,10 +153,11 @@ pub(crate) async fn with_password(
     check_connection(request)?;
     let (handle, arrival) = (&service.handle, &request.arrival);
     let parsed = name.parse::<UserName>().ok();
-    let user = parsed.and_then(|name| {
+    let known = parsed.and_then(|name| {
         let found = |world: &World| world.user_named(&name).cloned();
-        handle.state().read(found).filter(|user| user.is_active())
+        handle.state().read(found)
     });
+    let user = known.clone().filter(|user| user.is_active());
     let hash = user.as_deref().and_then(hash_of);
     let guess = Guess {
         name,
@@ -172,7 +173,7 @@ pub(crate) async fn with_password(
     let (user, hash, browser) = match (user, hash, checked) {
         (Some(user), Some(hash), Ok(browser)) => (user, hash, browser),
         (_, _, checked) => {
-            note_refused(handle, arrival);
+            note_refused_user(handle, arrival, known.map(|user| user.name.clone()));
             return Err(refused(checked.err().unwrap_or(Refused::Wrong)));
         }
     };
@@ -405,7 +406,7 @@ async fn begin(
     let signed_in = audited.state().submit(sign_in).await?;
     let former = former.and_then(|(principal, _)| principal.user().zip(principal.session()));
     if let Some((user, session)) = former {
-        end(handle, user, session).await;
+        end(&audited, user, session).await;
     }
     Ok(NewSession {
         signed_in,

@@ -1,9 +1,8 @@
 //! `/v0/users`, the members of projects, and `/v0/me`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use chrono::NaiveDate;
 use http::StatusCode;
 use model::decide::{CreateUser, DeleteUser, MakeUserLink, NewUser, SetMember, UpdateUser};
 use model::{
@@ -25,26 +24,15 @@ pub(crate) const USER_LINKS: &str = "/welcome/";
 
 pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::User> {
     user.read(|seen| {
-        let last_seen = last_seen(seen);
         window.cut(
             seen.users(),
             |found| found.name.to_string(),
-            |found| shown(seen, found, last_seen.get(&found.id).copied()),
+            |found| shown(seen, found),
         )
     })
 }
 
-/// The last day on which each user used a token or a session.
-fn last_seen(seen: Seen<'_>) -> HashMap<UserId, NaiveDate> {
-    let mut days: HashMap<UserId, NaiveDate> = HashMap::new();
-    for (user, day) in seen.days_of_use() {
-        let latest = days.entry(user).or_insert(day);
-        *latest = day.max(*latest);
-    }
-    days
-}
-
-fn shown(seen: Seen<'_>, user: &User, last_seen_on: Option<NaiveDate>) -> wire::User {
+fn shown(seen: Seen<'_>, user: &User) -> wire::User {
     wire::User {
         name: user.name.to_string(),
         kind: kind(user),
@@ -53,7 +41,7 @@ fn shown(seen: Seen<'_>, user: &User, last_seen_on: Option<NaiveDate>) -> wire::
         has_password: user.password().is_some(),
         roles: roles(seen, user),
         created_at: user.created_at,
-        last_seen_on,
+        last_seen_on: user.last_seen,
         link_expires_at: user.link.as_ref().map(|link| link.expires_at),
     }
 }
@@ -85,7 +73,7 @@ fn roles(seen: Seen<'_>, user: &User) -> BTreeMap<String, wire::Role> {
 pub(crate) fn show(user: &Visible, named: &str) -> Result<wire::User, Failure> {
     user.read(|seen| {
         let found = seen.user(named).ok_or_else(|| no_such_user(named))?;
-        Ok(shown(seen, found, last_seen(seen).get(&found.id).copied()))
+        Ok(shown(seen, found))
     })
 }
 
@@ -94,7 +82,7 @@ pub(crate) fn show_own(user: &Visible, named: &str) -> Result<wire::User, Failur
     if user.rights().is_administrator() {
         return show(user, named);
     }
-    let own = user.own(|seen, own| (own.name.as_str() == named).then(|| shown(seen, own, None)));
+    let own = user.own(|seen, own| (own.name.as_str() == named).then(|| shown(seen, own)));
     own.flatten().ok_or_else(|| no_such_user(named))
 }
 
@@ -132,7 +120,7 @@ pub(crate) async fn invite(
     })?;
     let NewUser { user: made, secret } = user.submit(create).await?;
     Ok(user.read(|seen| CreatedUser {
-        user: shown(seen, &made, None),
+        user: shown(seen, &made),
         link: secret.and_then(|secret| link(&made, &secret)),
     }))
 }
@@ -190,7 +178,7 @@ pub(crate) async fn update(
             break updated.user;
         }
     };
-    Ok(user.read(|seen| shown(seen, &updated, None)))
+    Ok(user.read(|seen| shown(seen, &updated)))
 }
 
 pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
@@ -255,7 +243,13 @@ pub(crate) async fn give_role(
             by,
         })
     })?;
-    user.submit(set).await
+    // Not everything that ends with a role fits into one commit.
+    loop {
+        let updated = user.submit(set.clone()).await?;
+        if !updated.is_unfinished {
+            return Ok(updated.user);
+        }
+    }
 }
 
 pub(crate) async fn remove_member(

@@ -57,6 +57,7 @@ fn present(derived: Vec<Derived>, now: Timestamp) -> Vec<Problem> {
     derived
         .into_iter()
         .filter(|one| one.from.is_none_or(|from| from <= now))
+        .filter(|one| one.problem.ends_at().is_none_or(|end| now < end))
         .map(|one| one.problem)
         .collect()
 }
@@ -79,7 +80,7 @@ pub(super) fn settle(
     let mut changes: Vec<Change> = open
         .iter()
         .filter(|open| !keys.contains(&open.problem.key()))
-        .map(|open| Change::ConditionClosed(Arc::clone(open), after.ended(open)))
+        .map(|open| Change::ConditionClosed(Arc::clone(open), after.ended(open, moment.now)))
         .collect();
     let mut room = world.room_for_conditions(project) + changes.len();
     for problem in present {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::users::sessions_removed;
+use super::users::{seen_on, sessions_removed};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{SESSION_DEVICE_CHARS, SESSION_SEEN, SESSION_SWEEP, SESSIONS};
@@ -137,6 +137,7 @@ impl Command for SignIn {
         let removed = over.take(SESSIONS).chain(valid.into_iter().take(too_many));
         let mut changes: Vec<Change> = removed.cloned().map(Change::SessionRemoved).collect();
         changes.push(Change::Session(session.clone()));
+        changes.extend(seen_on(world, user.id, moment.now.date_naive()));
         Ok(Decision {
             changes,
             answer: SignedIn { session, cookie },
@@ -159,13 +160,16 @@ impl Command for SeeSession {
         let is_due = |session: &&Arc<BrowserSession>| {
             now - session.seen_at >= SESSION_SEEN && world.is_signed_in(session, now)
         };
-        let session = world.session(self.session).filter(is_due);
-        let seen = session.map(|session| BrowserSession {
+        let Some(session) = world.session(self.session).filter(is_due) else {
+            return Ok(Decision::unchanged(()));
+        };
+        let seen = BrowserSession {
             seen_at: now,
             ..BrowserSession::clone(session)
-        });
-        let change = seen.map(|session| Change::Session(Arc::new(session)));
-        Ok(Decision::of(change))
+        };
+        let day = seen_on(world, session.user, moment.now.date_naive());
+        let changes = [Change::Session(Arc::new(seen))];
+        Ok(Decision::of(changes.into_iter().chain(day)))
     }
 }
 

@@ -6,6 +6,7 @@ use chrono::{NaiveDate, TimeDelta};
 
 use super::runners::check_name;
 use super::sessions::token_sessions_removed;
+use super::users::seen_on;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{TOKEN_OVERLAP, TOKENS, TOKENS_OF_USER};
@@ -298,11 +299,13 @@ impl Command for NoteUse {
         if token.last_used == Some(self.day) {
             return Ok(Decision::unchanged(()));
         }
-        let token = Token {
+        let used = Token {
             last_used: Some(self.day),
             ..Token::clone(token)
         };
-        Ok(Decision::of([Change::Token(Arc::new(token))]))
+        let day = seen_on(world, token.owner, self.day);
+        let changes = [Change::Token(Arc::new(used))];
+        Ok(Decision::of(changes.into_iter().chain(day)))
     }
 }
 
@@ -321,7 +324,11 @@ impl Command for MakeOwner {
 
 fn owner_made(world: &World, moment: &Moment<'_>) -> Option<Change> {
     let is_missing = world.user(UserId::OWNER).is_none();
-    is_missing.then(|| Change::User(Arc::new(User::owner(moment.now))))
+    let owner = || User {
+        last_seen: world.tokens().filter_map(|token| token.last_used).max(),
+        ..User::owner(moment.now)
+    };
+    is_missing.then(|| Change::User(Arc::new(owner())))
 }
 
 /// Create the first admin token, unless somebody can manage the installation. The secret is already in a file. Changes do

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use chrono::NaiveDate;
+
 use super::tokens::is_admin_token;
+use super::user_ends::{Updated, ended, left_of, with_rights};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::{INVITATION, PASSWORD_RESET, RECORDS_OF_USER_REMOVED, SESSIONS_REMOVED, USERS};
+use crate::limits::{INVITATION, PASSWORD_RESET, SESSIONS_REMOVED, USERS};
 use crate::moment::Moment;
-use crate::restored::UserPart;
 use crate::rights::Rights;
 use crate::role::Role;
 use crate::scope::Scope;
 use crate::session::BrowserSession;
-use crate::token::{PlainToken, Token, TokenHash, TokenKind};
+use crate::token::{PlainToken, TokenHash, TokenKind};
 use crate::user::{PasswordHash, User, UserKind, UserLink, UserName, UserState};
 use crate::world::World;
 use crate::{ProjectId, SessionId, Timestamp, UserId};
@@ -79,6 +81,7 @@ impl Command for CreateUser {
             epoch: 0,
             link: None,
             created_at: moment.now,
+            last_seen: None,
         };
         if self.is_service {
             return Ok(changed(user, None));
@@ -190,7 +193,11 @@ fn with_password(user: &User, password: PasswordHash) -> User {
 }
 
 /// Stores a user whose epoch was raised. So all sessions end, except one that may be kept.
-fn signed_out(world: &World, user: User, keep: Option<SessionId>) -> Decision<Arc<User>> {
+pub(super) fn signed_out(
+    world: &World,
+    user: User,
+    keep: Option<SessionId>,
+) -> Decision<Arc<User>> {
     let user = Arc::new(user);
     let mut changes = vec![Change::User(user.clone())];
     if let Some(session) = keep.and_then(|keep| world.session(keep)) {
@@ -249,13 +256,6 @@ pub struct UpdateUser {
     pub administrator: Option<bool>,
 }
 
-/// A user, and whether the same command must be submitted again, because not everything fits into one commit.
-#[derive(Debug, Clone)]
-pub struct Updated {
-    pub user: Arc<User>,
-    pub is_unfinished: bool,
-}
-
 impl Command for UpdateUser {
     type Answer = Updated;
     const URGENCY: Urgency = Urgency::Finishing;
@@ -287,16 +287,11 @@ impl Command for UpdateUser {
         if self.active == Some(false) {
             return Ok(ended(world, before, user));
         }
-        let Decision { changes, answer } = stored(before, user);
-        let answer = Updated {
-            user: answer,
-            is_unfinished: false,
-        };
-        Ok(Decision { changes, answer })
+        Ok(with_rights(world, before, user))
     }
 }
 
-fn stored(before: &Arc<User>, user: User) -> Decision<Arc<User>> {
+pub(super) fn stored(before: &Arc<User>, user: User) -> Decision<Arc<User>> {
     if **before == user {
         return Decision::unchanged(before.clone());
     }
@@ -337,101 +332,6 @@ impl Command for DeleteUser {
     }
 }
 
-/// What a deactivated or deleted user still has: tokens, links to blobs, registrations, and links that the user has made for others.
-fn left_of(world: &World, user: UserId) -> impl Iterator<Item = Change> {
-    let is_its = move |token: &Token| token.owner == user;
-    let tokens = world.tokens().filter(move |token| is_its(token));
-    let tokens = tokens.map(|token| Change::TokenRemoved(token.id));
-    let links = world.blob_links().filter(move |link| {
-        let token = link.token.and_then(|token| world.token(token));
-        link.user == Some(user) || token.is_some_and(|token| is_its(token))
-    });
-    let links = links.map(|link| Change::BlobLinkRemoved(link.id));
-    let registrations = world.registrations().filter(move |registration| {
-        let token = registration.maker.and_then(|token| world.token(token));
-        registration.user == Some(user) || token.is_some_and(|token| is_its(token))
-    });
-    let registrations = registrations.map(|it| Change::RegistrationRemoved(it.id));
-    let invited = world.users().filter(move |other| {
-        let maker = other.link.as_ref().and_then(|link| link.made_by);
-        other.id != user && maker == Some(user)
-    });
-    let invited = invited.map(|other| {
-        let mut other = User::clone(other);
-        other.link = None;
-        Change::User(Arc::new(other))
-    });
-    // Others are found by their tokens, so tokens are the last.
-    links.chain(registrations).chain(invited).chain(tokens)
-}
-
-/// Ends the sessions of a user and, commit by commit, everything else that the user has.
-fn ended(world: &World, before: &Arc<User>, user: User) -> Decision<Updated> {
-    let is_first = before.state != user.state;
-    let user = User {
-        epoch: before.epoch + u64::from(is_first),
-        link: None,
-        ..user
-    };
-    let Decision {
-        mut changes,
-        answer: user,
-    } = stored(before, user);
-    changes.extend(sessions_removed(world, user.id, None));
-    let mut left = left_of(world, user.id);
-    changes.extend(left.by_ref().take(RECORDS_OF_USER_REMOVED));
-    let is_unfinished = left.next().is_some();
-    let answer = Updated {
-        user,
-        is_unfinished,
-    };
-    Decision { changes, answer }
-}
-
-/// End what a restored backup has brought back, even if nobody can manage the installation then.
-#[derive(Debug, Clone)]
-pub struct EndOfUser {
-    pub user: UserId,
-    pub part: UserPart,
-}
-
-impl Command for EndOfUser {
-    type Answer = Updated;
-    const URGENCY: Urgency = Urgency::Finishing;
-
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Updated>, Refusal> {
-        let before = existing(world, self.user)?;
-        let mut user = User::clone(before);
-        let Decision { changes, answer } = match self.part {
-            UserPart::Account => {
-                user.state = UserState::Deactivated;
-                return Ok(ended(world, before, user));
-            }
-            UserPart::Sessions => {
-                user.epoch += 1;
-                signed_out(world, user, None)
-            }
-            UserPart::Link => {
-                user.link = None;
-                stored(before, user)
-            }
-            UserPart::Role(project) => {
-                user.roles.remove(&project);
-                stored(before, user)
-            }
-            UserPart::Administrator => {
-                user.is_administrator = false;
-                stored(before, user)
-            }
-        };
-        let answer = Updated {
-            user: answer,
-            is_unfinished: false,
-        };
-        Ok(Decision { changes, answer })
-    }
-}
-
 /// Give a user a role in a project, change it, or take it.
 #[derive(Debug, Clone)]
 pub struct SetMember {
@@ -443,10 +343,10 @@ pub struct SetMember {
 }
 
 impl Command for SetMember {
-    type Answer = Arc<User>;
+    type Answer = Updated;
     const URGENCY: Urgency = Urgency::Finishing;
 
-    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Arc<User>>, Refusal> {
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Updated>, Refusal> {
         let before = existing(world, self.user)?;
         let rights = &self.by.rights;
         if !rights.is_administrator() && !rights.may(Scope::MemberWrite, self.project) {
@@ -464,13 +364,23 @@ impl Command for SetMember {
             let problem = "has not accepted the invitation of somebody else yet; make a new one first (`everscan user reset`)";
             return Err(Refusal::invalid("user", problem));
         }
-        Ok(stored(before, user))
+        Ok(with_rights(world, before, user))
     }
 }
 
-fn existing(world: &World, user: UserId) -> Result<&Arc<User>, Refusal> {
+pub(super) fn existing(world: &World, user: UserId) -> Result<&Arc<User>, Refusal> {
     let user = world.user(user).filter(|user| !user.is_deleted());
     user.ok_or(Refusal::NoSuchUser)
+}
+
+/// Records the day on which a user was seen.
+pub(super) fn seen_on(world: &World, user: UserId, day: NaiveDate) -> Option<Change> {
+    let user = world.user(user)?;
+    let seen = User {
+        last_seen: Some(day),
+        ..User::clone(user)
+    };
+    (user.last_seen < Some(day)).then(|| Change::User(Arc::new(seen)))
 }
 
 /// Somebody must be able to manage the installation: with a password, as soon as anybody can, or else with a token.

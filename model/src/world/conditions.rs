@@ -103,15 +103,25 @@ impl World {
         OPEN_CONDITIONS.saturating_sub(open.unwrap_or_default())
     }
 
-    /// The subjects with a condition that begins by `now`, earliest first.
+    /// The subjects with a condition that begins or ends by `now`, earliest first.
     pub fn conditions_due(&self, now: Timestamp) -> Vec<Subject> {
         let due = self.conditions.by_time.iter();
         due.take_while(|(at, _)| *at <= now)
+            .filter(|(_, subject)| !self.has_expired(subject, now))
             .map(|(_, subject)| subject.clone())
             .collect()
     }
 
-    /// When the first condition after `now` begins.
+    /// True if nothing of a subject needs a look any more: a token has expired, and no condition says that it will.
+    fn has_expired(&self, subject: &Subject, now: Timestamp) -> bool {
+        let Subject::Token { token } = subject else {
+            return false;
+        };
+        let end = self.token(*token).and_then(|token| token.expires_at);
+        end.is_some_and(|end| end <= now) && self.conditions_of(subject).next().is_none()
+    }
+
+    /// When the first condition after `now` begins or ends.
     pub fn next_condition(&self, now: Timestamp) -> Option<Timestamp> {
         let mut times = self.conditions.by_time.iter().map(|(at, _)| *at);
         times.find(|at| *at > now)
@@ -135,7 +145,7 @@ impl World {
         }
     }
 
-    /// Updates when a subject must be looked at again: when its next condition begins, or at once if its open conditions
+    /// Updates when a subject must be looked at again: when its next condition begins or an open one ends, or at once if its open conditions
     /// do not follow from the records, because a decision had no room for them or a state is older than a rule. A project
     /// with too many open conditions waits for none.
     pub(super) fn expect(&mut self, subject: &Subject) {
@@ -163,12 +173,16 @@ impl World {
         if !open.iter().all(|open| holds(open)) {
             return Some(Timestamp::UNIX_EPOCH);
         }
+        let ends = open.iter().filter_map(|open| open.problem.ends_at());
+        let end = ends.min();
         for open in open {
             begins.remove(&open.problem.key());
         }
         let next = begins.into_values();
         let next = next.map(|from| from.unwrap_or(Timestamp::UNIX_EPOCH));
-        next.min().filter(|_| self.room_for_conditions(project) > 0)
+        let next = next.min();
+        let next = next.filter(|_| self.room_for_conditions(project) > 0);
+        next.into_iter().chain(end).min()
     }
 
     /// Updates all subjects of a project that has become full, or has room again.

@@ -4,17 +4,17 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use model::AuditAction;
+use model::{AuditAction, UserName};
 use state::AuditEntry;
 
 use super::SignIns;
 use crate::limits::{REFUSED_SIGN_IN_ADDRESSES, REFUSED_SIGN_INS};
 use crate::supervise::lock;
 
-/// Refusals by address, since the last lines were written.
+/// Refusals by address and by the user who was tried, since the last lines were written.
 #[derive(Debug, Default)]
 pub(super) struct RefusedSignIns {
-    of_addresses: HashMap<IpAddr, Refused>,
+    of_addresses: HashMap<(IpAddr, Option<UserName>), Refused>,
     of_others: Option<Refused>,
 }
 
@@ -25,22 +25,23 @@ struct Refused {
 }
 
 impl Refused {
-    fn line(self) -> (AuditEntry, AuditAction) {
-        (self.entry, AuditAction::sign_in_refused(self.count))
+    fn line(self, user: Option<&UserName>) -> (AuditEntry, AuditAction) {
+        let action = AuditAction::sign_in_refused(self.count, user);
+        (self.entry, action)
     }
 }
 
 impl RefusedSignIns {
     /// Counts a refusal. True if it is the first of its minute.
-    fn add(&mut self, address: IpAddr, entry: AuditEntry) -> bool {
+    fn add(&mut self, address: IpAddr, user: Option<UserName>, entry: AuditEntry) -> bool {
         let is_first = self.of_addresses.is_empty();
         let has_room = self.of_addresses.len() < REFUSED_SIGN_IN_ADDRESSES;
-        let of_one = self.of_addresses.get_mut(&address);
+        let key = (address, user);
+        let of_one = self.of_addresses.get_mut(&key);
         match (of_one, &mut self.of_others) {
             (Some(refused), _) => *refused = again(refused, entry, Some(address)),
             (None, _) if has_room => {
-                self.of_addresses
-                    .insert(address, first(entry, Some(address)));
+                self.of_addresses.insert(key, first(entry, Some(address)));
             }
             (None, Some(refused)) => *refused = again(refused, entry, None),
             (None, others @ None) => *others = Some(first(entry, None)),
@@ -54,10 +55,13 @@ impl RefusedSignIns {
             of_addresses,
             of_others,
         } = std::mem::take(self);
-        let mut of_addresses: Vec<(IpAddr, Refused)> = of_addresses.into_iter().collect();
-        of_addresses.sort_unstable_by_key(|(address, _)| *address);
-        let of_addresses = of_addresses.into_iter().map(|(_, refused)| refused);
-        of_addresses.chain(of_others).map(Refused::line).collect()
+        let mut of_addresses: Vec<_> = of_addresses.into_iter().collect();
+        of_addresses.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let of_addresses = of_addresses
+            .into_iter()
+            .map(|((_, user), refused)| refused.line(user.as_ref()));
+        let of_others = of_others.map(|refused| refused.line(None));
+        of_addresses.chain(of_others).collect()
     }
 }
 
@@ -76,9 +80,9 @@ fn again(before: &Refused, entry: AuditEntry, address: Option<IpAddr>) -> Refuse
 }
 
 impl SignIns {
-    /// Counts a refused credential. Its line is written within a minute.
-    pub fn note_refused(&self, address: IpAddr, entry: AuditEntry) {
-        if lock(&self.refused).add(address, entry) {
+    /// Counts a refused credential, and names the user who was tried. Its line is written within a minute.
+    pub fn note_refused(&self, address: IpAddr, user: Option<UserName>, entry: AuditEntry) {
+        if lock(&self.refused).add(address, user, entry) {
             self.first_refused.notify_one();
         }
     }
@@ -136,9 +140,9 @@ mod tests {
     #[test]
     fn each_address_has_one_line_with_its_count_and_its_latest_request() {
         let mut refused = RefusedSignIns::default();
-        assert!(refused.add(address(2), request(1)));
-        assert!(!refused.add(address(1), request(2)));
-        assert!(!refused.add(address(2), request(3)));
+        assert!(refused.add(address(2), None, request(1)));
+        assert!(!refused.add(address(1), None, request(2)));
+        assert!(!refused.add(address(2), None, request(3)));
         let lines: Vec<_> = refused.take().iter().map(fields).collect();
         assert_eq!(
             lines,
@@ -148,7 +152,19 @@ mod tests {
             ]
         );
         assert!(refused.take().is_empty());
-        assert!(refused.add(address(2), request(4)), "a new minute");
+        assert!(refused.add(address(2), None, request(4)), "a new minute");
+    }
+
+    #[test]
+    fn each_user_who_was_tried_has_a_line() {
+        let mut refused = RefusedSignIns::default();
+        let ann: UserName = "ann".parse().unwrap();
+        for user in [Some(ann.clone()), None, Some(ann)] {
+            refused.add(address(1), user, request(1));
+        }
+        let lines = refused.take().into_iter();
+        let lines: Vec<_> = lines.map(|(_, it)| (it.name, it.count)).collect();
+        assert_eq!(lines, [(None, Some(1)), (Some("ann".to_owned()), Some(2))]);
     }
 
     #[test]
@@ -156,7 +172,7 @@ mod tests {
         let mut refused = RefusedSignIns::default();
         for round in 0..3 {
             for last in 0..u8::MAX {
-                refused.add(address(last), request(round));
+                refused.add(address(last), None, request(round));
             }
         }
         let lines = refused.take();
@@ -184,7 +200,7 @@ mod tests {
         let daemon = TestDaemon::open(&folder, 0, Vec::new()).await;
         for number in 0..1_000 {
             let sign_ins = daemon.handle.sign_ins();
-            sign_ins.note_refused(address(1), request(number));
+            sign_ins.note_refused(address(1), None, request(number));
         }
         assert_eq!(written(&daemon).await, []);
         let waits = tokio::time::Instant::now();
@@ -199,7 +215,7 @@ mod tests {
         daemon
             .handle
             .sign_ins()
-            .note_refused(address(1), request(1));
+            .note_refused(address(1), None, request(1));
         in_time("the close", daemon.close()).await;
         let lines = read_again(&folder).await;
         let counts: Vec<_> = lines.iter().map(|line| line.actions[0].count).collect();

@@ -3,7 +3,7 @@
 use chrono::TimeDelta;
 use serde_json::json;
 
-use crate::condition::{Condition, Problem, Subject};
+use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::decide::{
     Acknowledge, Complete, CreateToken, Look, Measure, Precondition, Refusal, Retire, RevokeToken,
     SetVar, Silence, Suspend,
@@ -11,7 +11,7 @@ use crate::decide::{
 use crate::limits::{OBSERVED, OPEN_CONDITIONS};
 use crate::testing::{TestWorld, complete, complete_all, key, source, step, succeeded};
 use crate::{
-    Actor, ConditionId, JobId, ProjectId, Projects, Reason, Rights, ScanKey, Scope, Scopes,
+    Actor, Change, ConditionId, JobId, ProjectId, Projects, Reason, Rights, ScanKey, Scope, Scopes,
     StepOutcome, StepStatus, TokenManager, UserId,
 };
 
@@ -391,6 +391,37 @@ fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
     let by = TokenManager::owner();
     test.run(RevokeToken { token, by }).unwrap();
     assert_eq!(open(&test), [""; 0]);
+}
+
+#[test]
+fn the_warning_before_the_end_of_a_token_ends_with_the_token() {
+    let mut test = TestWorld::new();
+    let end = test.now + TimeDelta::days(8);
+    let create = CreateToken {
+        name: "ci".to_owned(),
+        scopes: Scopes::from_iter([Scope::JobRead]),
+        projects: Projects::All,
+        life: Some(TimeDelta::days(8)),
+        owner: UserId::OWNER,
+        granted_by: Rights::admin(),
+        ends_by: None,
+    };
+    let token = test.run(create).unwrap().token.id;
+    pass(&mut test, TimeDelta::days(1));
+    assert_eq!(open(&test), ["token_expires"]);
+    assert_eq!(test.world.next_condition(test.now), Some(end));
+    test.now = end;
+    let subject = Subject::Token { token };
+    let (changes, ()) = test.changes(Look { subject }).unwrap();
+    let ended = changes.iter().find_map(|change| match change {
+        Change::ConditionClosed(_, ended) => Some(ended),
+        _ => None,
+    });
+    assert_eq!(ended, Some(&Ended::Expired));
+    assert_eq!(open(&test), [""; 0]);
+    // It stays closed, and nobody looks again.
+    assert_eq!(test.world.conditions_due(test.now), []);
+    assert_eq!(test.world.next_condition(test.now), None);
 }
 
 #[test]

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 
+use crate::blob::LinkUse;
 use crate::decide::{
-    CreateToken, CreateUser, DeleteUser, Giver, MakeUserLink, NewUser, Refusal, SetMember,
-    SetPassword, SignIn, SignOutEverywhere, SignedIn, SignedInBy, UpdateUser, UseUserLink,
+    CreateBlobLink, CreateRegistration, CreateToken, CreateUser, DeleteUser, Giver, MakeUserLink,
+    Maker, NewUser, NoteUse, Refusal, SeeSession, SetMember, SetPassword, SignIn,
+    SignOutEverywhere, SignedIn, SignedInBy, UpdateUser, UseUserLink,
 };
 use crate::limits::{INVITATION, PASSWORD_RESET, RECENT_SIGN_IN};
 use crate::testing::{TestWorld, source};
 use crate::{
-    PasswordHash, PlainToken, Principal, ProjectId, Projects, Rights, Role, Scope, Scopes,
-    TokenHash, User, UserId, UserState,
+    BlobLinkId, Change, PasswordHash, PlainToken, Principal, ProjectId, Projects, RegistrationId,
+    Rights, Role, Scope, Scopes, TokenHash, TokenId, User, UserId, UserState,
 };
 
 fn project() -> ProjectId {
@@ -202,11 +204,190 @@ fn an_invitation_ends_with_the_right_of_its_maker() {
         );
         fall(&mut test, mia);
         assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
-        // A fallen maker who rises again does not bring it back, unless only the role was away.
-        update(&mut test, mia, Some(true), None).unwrap_or_default();
-        let is_back = accept(&mut test, &link).is_ok();
-        assert!(!is_back || user(&test, mia).roles.contains_key(&project()));
+        // A fallen maker who rises again does not bring it back.
+        let is_deleted = user(&test, mia).is_deleted();
+        if !is_deleted {
+            update(&mut test, mia, Some(true), None).unwrap();
+            set_role(&mut test, mia, Some(Role::Maintainer));
+        }
+        assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
     }
+}
+
+/// What a user has made: a link to read a blob, one to store a blob, a registration and an invitation.
+struct Made {
+    get: BlobLinkId,
+    put: BlobLinkId,
+    registration: RegistrationId,
+    invitation: UserId,
+}
+
+impl Made {
+    fn by(test: &mut TestWorld, maker: UserId, token: Option<TokenId>, name: &str) -> Self {
+        let mut link = |use_for| {
+            let create = CreateBlobLink {
+                project: project(),
+                path: "a/b".parse().unwrap(),
+                use_for,
+                life: TimeDelta::days(1),
+                token,
+                user: Some(maker),
+            };
+            test.run(create).unwrap().link.id
+        };
+        let (get, put) = (link(LinkUse::Get), link(LinkUse::Put));
+        let register = CreateRegistration {
+            projects: Some([project()].into()),
+            labels: None,
+            maker: Some(Maker {
+                token,
+                user: maker,
+                rights: by(test, maker).rights,
+            }),
+        };
+        let giver = by(test, maker);
+        let invited = invite(test, name, &[(project(), Role::Viewer)], giver);
+        Self {
+            get,
+            put,
+            registration: test.run(register).unwrap().id,
+            invitation: invited.unwrap().user.id,
+        }
+    }
+
+    /// Which of them exist, in the same order.
+    fn left(&self, test: &TestWorld) -> [bool; 4] {
+        let mut registrations = test.world.registrations();
+        [
+            test.world.blob_link(self.get).is_some(),
+            test.world.blob_link(self.put).is_some(),
+            registrations.any(|one| one.id == self.registration),
+            user(test, self.invitation).link.is_some(),
+        ]
+    }
+}
+
+fn set_role(test: &mut TestWorld, user: UserId, role: Option<Role>) {
+    let set = SetMember {
+        user,
+        project: project(),
+        role,
+        by: admin(),
+    };
+    while test.run(set.clone()).unwrap().is_unfinished {}
+}
+
+#[test]
+fn what_a_lost_right_allowed_stays_ended_when_the_right_comes_back() {
+    type Set = fn(&mut TestWorld, UserId);
+    let maintainer: Set = |test, mia| set_role(test, mia, Some(Role::Maintainer));
+    let administrator: Set = |test, mia| update(test, mia, None, Some(true)).unwrap();
+    let cases: [(Set, Set, [bool; 4]); 4] = [
+        (
+            maintainer,
+            |test, mia| set_role(test, mia, Some(Role::Operator)),
+            [true, true, false, false],
+        ),
+        (
+            maintainer,
+            |test, mia| set_role(test, mia, Some(Role::Viewer)),
+            [true, false, false, false],
+        ),
+        (
+            maintainer,
+            |test, mia| set_role(test, mia, None),
+            [false; 4],
+        ),
+        (
+            administrator,
+            |test, mia| update(test, mia, None, Some(false)).unwrap(),
+            [false; 4],
+        ),
+    ];
+    for (rise, fall, left) in cases {
+        let mut test = TestWorld::new();
+        let [mia, other] = ["mia", "oda"].map(|name| person(&mut test, name, &[]));
+        rise(&mut test, mia);
+        rise(&mut test, other);
+        let token = token(&mut test, mia).unwrap();
+        let token = test.world.token_of(&token).unwrap().id;
+        let of_person = Made::by(&mut test, mia, None, "kim");
+        let of_others = Made::by(&mut test, other, None, "lee");
+        fall(&mut test, mia);
+        assert_eq!(of_person.left(&test), left);
+        rise(&mut test, mia);
+        assert_eq!(of_person.left(&test), left);
+        assert_eq!(of_others.left(&test), [true; 4]);
+        // The token has no scope for blobs or runners, so what is made with it ends with the next change of its owner's rights.
+        let of_token = Made::by(&mut test, mia, Some(token), "max");
+        fall(&mut test, mia);
+        assert_eq!(of_token.left(&test)[..3], [false; 3]);
+    }
+}
+
+#[test]
+fn a_right_that_comes_back_waits_until_everything_of_an_interrupted_command_has_ended() {
+    let mut test = TestWorld::new();
+    let mia = person(&mut test, "mia", &[(project(), Role::Maintainer)]);
+    let made: Vec<Made> = (0..10)
+        .map(|number| Made::by(&mut test, mia, None, &format!("kim{number}")))
+        .collect();
+    let fall = SetMember {
+        user: mia,
+        project: project(),
+        role: None,
+        by: admin(),
+    };
+    assert!(test.run(fall).unwrap().is_unfinished);
+    assert!(user(&test, mia).roles.is_empty(), "the role ends at once");
+    // The daemon ends here, and an administrator gives the role again.
+    set_role(&mut test, mia, Some(Role::Maintainer));
+    assert!(user(&test, mia).roles.contains_key(&project()));
+    assert!(made.iter().all(|made| made.left(&test) == [false; 4]));
+}
+
+#[test]
+fn a_user_was_last_seen_on_the_day_of_the_last_use_of_a_session_or_token() {
+    let mut test = TestWorld::new();
+    let kim = person(&mut test, "kim", &[(project(), Role::Operator)]);
+    assert_eq!(user(&test, kim).last_seen, None);
+    let session = sign_in(&mut test, kim).unwrap().session.id;
+    let today = |test: &TestWorld| Some(test.now.date_naive());
+    assert_eq!(user(&test, kim).last_seen, today(&test));
+    test.pass(TimeDelta::days(1));
+    test.run(SeeSession { session }).unwrap();
+    assert_eq!(user(&test, kim).last_seen, today(&test));
+    test.pass(TimeDelta::days(1));
+    let secret = token(&mut test, kim).unwrap();
+    let (token, day) = (
+        test.world.token_of(&secret).unwrap().id,
+        test.now.date_naive(),
+    );
+    test.run(NoteUse { token, day }).unwrap();
+    assert_eq!(user(&test, kim).last_seen, Some(day));
+    // It stays when all sessions and tokens end.
+    test.run(DeleteUser { user: kim }).unwrap();
+    assert_eq!(user(&test, kim).last_seen, Some(day));
+    // A second use on one day writes the user no more.
+    let oda = person(&mut test, "oda", &[]);
+    sign_in(&mut test, oda).unwrap();
+    let epoch = user(&test, oda).epoch;
+    let again = SignIn {
+        by: SignedInBy::Person {
+            user: oda,
+            epoch,
+            signed_in_at: None,
+        },
+        is_device: true,
+        device: "a laptop".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+    };
+    let (changes, _) = test.changes(again).unwrap();
+    assert!(
+        !changes
+            .iter()
+            .any(|change| matches!(change, Change::User(_)))
+    );
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::user_reset::sign_in;
 use crate::support::{World, eventually, lines, signal};
 
 fn everscand(world: &World, arguments: &[&str]) -> Value {
@@ -107,6 +108,94 @@ fn a_daemon_continues_with_a_restored_state() {
     world.stop_daemon();
     let checked = everscand(&world, &[&["fsck"], &json[..]].concat());
     assert_eq!(checked["summary"]["clean"], true, "{checked}");
+}
+
+/// Sets a password with the path of a link. Returns the body that signs in with it.
+fn set_password(world: &World, user: &str, link: &str, password: &str) -> String {
+    let link = link.trim().rsplit('/').next().unwrap();
+    let set = json!({"link": link, "password": password}).to_string();
+    assert_eq!(sign_in(world, &set), 201);
+    json!({"user": user, "password": password}).to_string()
+}
+
+#[test]
+fn a_restore_names_the_users_and_roles_that_came_back_and_repeats_what_they_lost() {
+    let mut world = World::new();
+    world.init_repository();
+    world.start_daemon();
+    let projects = world.json(&["project", "list"]);
+    let project = projects["items"][0]["name"].as_str().unwrap().to_owned();
+    let role = format!("{project}=maintainer");
+    let invite = |name: &str| world.everscan(&["user", "invite", name, "--role", &role]);
+    let link = invite("ann");
+    let old = set_password(&world, "ann", &link, "the first password of ann");
+    let link = invite("bob");
+    let kept = set_password(&world, "bob", &link, "the only password of bob");
+    invite("kim");
+    let (state, copy) = (text(&world.path("state")), text(&world.path("copy")));
+    let json = ["--output", "json", "--state-dir", &state];
+    everscand(&world, &[&["backup", &copy], &json[..]].concat());
+
+    let link = world.everscan(&["user", "reset", "ann"]);
+    set_password(&world, "ann", &link, "the second password of ann");
+    world.everscan(&["member", "set", "ann", "viewer"]);
+    world.everscan(&["user", "reset", "kim"]);
+    world.stop_daemon();
+
+    // Without the newer log everything came back.
+    let whole = text(&world.path("whole"));
+    let output = world.output("everscand", &["restore", &copy, "--state-dir", &whole]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let row = |name: &str| {
+        let mut lines = said.lines().filter(|line| line.starts_with(name));
+        let line = lines.next().unwrap_or_else(|| panic!("{name}: {said}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(row("ann"), format!("ann {role} yes no 1"));
+    assert_eq!(row("kim"), format!("kim {role} no yes 0"));
+    assert!(row("owner").starts_with("owner administrator no"));
+    // Everything ends.
+    let none = text(&world.path("none"));
+    let output = ["--output", "json", "--state-dir", &none];
+    let restore = ["restore", &copy, "--revoke-tokens"];
+    let restored = everscand(&world, &[&restore, &output[..]].concat());
+    let ended = restored["ended"].as_array().unwrap().iter();
+    let ended: Vec<_> = ended.filter_map(|it| it["credential"].as_str()).collect();
+    assert_eq!(ended, ["session", "session", "user link"], "{restored}");
+    for user in restored["users"].as_array().unwrap() {
+        assert_eq!(user["sessions"], json!([]), "{restored}");
+        assert_eq!(user["has_open_link"], false, "{restored}");
+    }
+
+    let newer = text(&world.path("state.old"));
+    std::fs::rename(&state, &newer).unwrap();
+    let restore = [
+        "restore",
+        &copy,
+        "--newer-audit",
+        &newer,
+        "--state-dir",
+        &state,
+    ];
+    let output = world.output("everscand", &restore);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let reset = format!("everscand user reset ann --state-dir {state}");
+    assert!(said.contains(&reset), "{said}");
+    assert!(!said.contains("user reset bob"), "{said}");
+
+    world.start_daemon();
+    assert_eq!(sign_in(&world, &old), 401, "the old password");
+    assert_eq!(sign_in(&world, &kept), 201);
+    let ann = world.json(&["user", "show", "ann"]);
+    assert_eq!(ann["roles"][&project], "viewer", "{ann}");
+    assert_eq!(ann["has_password"], false, "{ann}");
+    let kim = world.json(&["user", "show", "kim"]);
+    assert_eq!(kim["link_expires_at"], Value::Null, "{kim}");
+    world.stop_daemon();
+    let reset: Vec<&str> = reset.split(' ').skip(1).collect();
+    let link = String::from_utf8(world.output("everscand", &reset).stdout).unwrap();
+    world.start_daemon();
+    set_password(&world, "ann", &link, "the third password of ann");
 }
 
 #[test]

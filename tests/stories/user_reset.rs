@@ -37,10 +37,14 @@ fn a_link_of_the_stopped_daemon_sets_a_new_password_once() {
     assert_eq!(sign_in(&world, &body), 404, "once");
     let body = r#"{"user":"owner","password":"correct horse battery"}"#;
     assert_eq!(sign_in(&world, body), 201);
+    let audit = world.json(&["audit", "--kind", "user_link_created"]);
+    let line = &audit["items"][0];
+    assert_eq!(line["path"], "user reset", "{audit}");
+    assert_eq!(line["actions"][0]["name"], "owner", "{audit}");
 }
 
 /// The status of the answer.
-fn sign_in(world: &World, body: &str) -> u16 {
+pub(crate) fn sign_in(world: &World, body: &str) -> u16 {
     let mut stream = TcpStream::connect(world.address()).unwrap();
     let length = body.len();
     write!(

@@ -173,10 +173,22 @@ async fn every_change_by_a_person_is_in_the_audit_log_once() {
 }
 
 #[tokio::test]
-async fn refused_sign_ins_are_one_line_for_each_address() {
+async fn refused_sign_ins_are_one_line_for_each_address_and_user_who_was_tried() {
     let service = behind_proxy(None).await;
     for from in [NEAR, NEAR, FAR] {
         let wrong = Call::post("/v0/sessions").json(&json!({"token": "evs_wrong"}));
+        let wrong = wrong
+            .header("x-forwarded-for", from)
+            .header("x-forwarded-proto", "https");
+        wrong
+            .send(service.address)
+            .await
+            .problem(401, "unauthorized");
+    }
+    // A name that does not exist may be a password in the wrong field.
+    for (from, user) in [(FAR, "owner"), (NEAR, "correct.horse")] {
+        let wrong = json!({"user": user, "password": "a wrong one, but long"});
+        let wrong = Call::post("/v0/sessions").json(&wrong);
         let wrong = wrong
             .header("x-forwarded-for", from)
             .header("x-forwarded-proto", "https");
@@ -215,6 +227,7 @@ async fn refused_sign_ins_are_one_line_for_each_address() {
             json!([
                 line["address"],
                 line["actions"][0]["count"],
+                line["actions"][0]["name"],
                 line["path"],
                 line["token"]
             ])
@@ -223,8 +236,9 @@ async fn refused_sign_ins_are_one_line_for_each_address() {
     assert_eq!(
         said,
         [
-            json!([NEAR, 3, "/v0/projects", null]),
-            json!([FAR, 1, "/v0/sessions", null]),
+            json!([NEAR, 4, null, "/v0/projects", null]),
+            json!([FAR, 1, "owner", "/v0/sessions", null]),
+            json!([FAR, 1, null, "/v0/sessions", null]),
         ]
     );
 }

@@ -18,6 +18,9 @@ use super::picture::picture;
 use crate::JobFilter;
 use crate::envelope::{self, VERSION};
 use crate::fsck::Severity;
+use crate::state::runners_before_users;
+
+const FIRST_WITH_USERS: u64 = 6;
 
 const PAGE: &str = include_str!("../../../state-layout.md");
 
@@ -50,6 +53,9 @@ async fn states_of_all_formats_open_with_their_content() {
                 "the journal of format {format} has no changes to apply"
             );
             let opened = folder.open().await;
+            // The first start of an older state tells what has changed.
+            let is_older = opened.state.read(runners_before_users).is_some();
+            assert_eq!(is_older, format < FIRST_WITH_USERS, "format {format}");
             let found = seen(&folder, &opened).await;
             let mut differences = Vec::new();
             compare("", &found, &expected, &mut differences);

@@ -150,6 +150,9 @@ async fn a_sign_in_makes_a_new_session_and_ends_the_one_that_the_browser_had() {
         assert!(new.is_signed_in(&service).await);
         assert!(!planted.is_signed_in(&service).await);
     }
+    // The audit log has both ends, so that no restore brings the sessions back.
+    let ended = service.get("/v0/audit?kind=signed_out").await.expect(200);
+    assert_eq!(ended["items"].as_array().unwrap().len(), 2, "{ended}");
 }
 
 #[tokio::test]

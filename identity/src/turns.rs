@@ -3,6 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -85,7 +86,10 @@ impl Turns {
             tracing::debug!(%error, "passwords are checked with ordinary priority");
         }
         while let Some((taken, work)) = self.next() {
-            work(taken);
+            // `threads` counts this thread, so a panic must not end it.
+            if catch_unwind(AssertUnwindSafe(|| work(taken))).is_err() {
+                tracing::error!("checking a password panicked");
+            }
         }
     }
 

@@ -48,7 +48,10 @@ impl Guard {
     /// Checks that the caller still has the first rights. Bodies, waits and streams may take hours.
     pub fn check(&self, world: &World, now: Timestamp) -> Result<(), Refusal> {
         let rights = self.by.rights(world, now).ok_or(Refusal::NoRights)?;
-        let has_all = within(rights, self.scope).cover(&self.first);
+        let rights = within(rights, self.scope);
+        // A request with a scope found only projects in which the caller has it. Another one asks the roles itself.
+        let has_roles = self.scope.is_some() || rights.has_roles_of(&self.first);
+        let has_all = has_roles && rights.cover(&self.first);
         has_all.then_some(()).ok_or(Refusal::RightsReduced)
     }
 }

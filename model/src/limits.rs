@@ -69,6 +69,9 @@ pub const BLOB_LINK_LIFE: TimeDelta = TimeDelta::days(7);
 /// Links to blobs that may be open at once. Each is a live record.
 pub const BLOB_LINKS: usize = 10_000;
 
+/// Open links to blobs of one project.
+pub const BLOB_LINKS_OF_PROJECT: usize = 1_000;
+
 /// Expired links that one commit removes.
 pub(crate) const BLOB_LINK_SWEEP: usize = 50;
 
@@ -80,6 +83,9 @@ pub const REGISTRATION: TimeDelta = TimeDelta::minutes(15);
 
 /// Registration tokens of one project, or for all projects, that may exist at once. Each is a live record.
 pub const OPEN_REGISTRATIONS: usize = 1_000;
+
+/// Registration tokens of all projects together. A runner that registers is compared with each.
+pub const ALL_OPEN_REGISTRATIONS: usize = 10_000;
 
 /// Jobs that are scheduled or running at once. Each takes one to two kilobytes of memory, twice during a commit, and a
 /// list reads all of them.
@@ -96,7 +102,7 @@ pub const UNFINISHED_JOBS_PER_SHARE: usize = UNFINISHED_JOBS / 4;
 pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 
 /// Personal access tokens. Each is a live record. The limit stops a program that creates a token for every call.
-pub const TOKENS: usize = 10_000;
+pub const TOKENS: usize = 30_000;
 
 /// Tokens of one user: more than one needs who replaces old tokens.
 pub const TOKENS_OF_USER: usize = 100;

@@ -100,7 +100,18 @@ impl Rights {
         self
     }
 
-    /// True if these are at least the other rights.
+    /// True if no role of the other rights is missing or weaker here.
+    pub fn has_roles_of(&self, other: &Self) -> bool {
+        match (&self.roles, &other.roles) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => other
+                .iter()
+                .all(|(project, role)| own.get(project) >= Some(role)),
+        }
+    }
+
+    /// True if these are at least the scopes and projects of the other rights.
     pub fn cover(&self, other: &Self) -> bool {
         self.scopes.cover(&other.scopes) && self.projects.cover(&other.projects)
     }

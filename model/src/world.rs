@@ -46,13 +46,14 @@ use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
     JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenId, WorkflowId,
+    TokenId, UserId, WorkflowId,
 };
 
 #[derive(Debug, Clone, Default)]
 pub struct World {
     ends: Ends,
     sources: BTreeMap<SourceName, Arc<Source>>,
+    source_names: HashMap<ProjectId, SourceName>,
     workflows: BTreeMap<WorkflowId, Arc<WorkflowRecord>>,
     revisions: HashMap<RevisionId, Arc<Revision>>,
     heads: HashMap<ScanKey, Arc<ScanHead>>,
@@ -70,6 +71,7 @@ pub struct World {
     runners: BTreeMap<RunnerId, Arc<Runner>>,
     tokens: BTreeMap<TokenId, Arc<Token>>,
     token_hashes: HashMap<TokenHash, TokenId>,
+    tokens_of: HashMap<UserId, BTreeSet<TokenId>>,
     users: Users,
     registrations: BTreeMap<RegistrationId, Arc<Registration>>,
     vars: BTreeMap<ProjectId, Arc<ProjectVars>>,
@@ -95,6 +97,8 @@ impl World {
     fn apply_record(&mut self, change: &Change) {
         match change {
             Change::Source(source) => {
+                self.source_names
+                    .insert(source.project, source.name.clone());
                 self.sources.insert(source.name.clone(), source.clone());
             }
             Change::Workflow(workflow) => {
@@ -155,6 +159,8 @@ impl World {
                 self.forget_token(token.id);
                 let hashes = token.hashes().map(|hash| (hash, token.id));
                 self.token_hashes.extend(hashes);
+                let of_owner = self.tokens_of.entry(token.owner).or_default();
+                of_owner.insert(token.id);
                 self.tokens.insert(token.id, token.clone());
             }
             Change::TokenRemoved(id) => self.forget_token(*id),
@@ -290,13 +296,17 @@ impl World {
     }
 
     fn forget_token(&mut self, id: TokenId) {
-        for hash in self
-            .tokens
-            .remove(&id)
-            .iter()
-            .flat_map(|token| token.hashes())
-        {
+        let Some(token) = self.tokens.remove(&id) else {
+            return;
+        };
+        for hash in token.hashes() {
             self.token_hashes.remove(&hash);
+        }
+        if let Some(of_owner) = self.tokens_of.get_mut(&token.owner) {
+            of_owner.remove(&id);
+            if of_owner.is_empty() {
+                self.tokens_of.remove(&token.owner);
+            }
         }
     }
 

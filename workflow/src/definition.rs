@@ -96,12 +96,15 @@ impl Workflow {
 
 /// The scopes that the `permissions` of a scan may name. Rights over secrets, tokens, runners and people are not among them:
 /// who pushes a file must not gain them.
-pub const PERMISSIONS: [&str; 8] = [
+pub const PERMISSIONS: [&str; 11] = [
     "project:read",
     "workflow:read",
     "workflow:write",
+    "workflow:suspend",
+    "condition:write",
     "job:read",
     "job:write",
+    "job:cancel",
     "dispatch",
     "blob:read",
     "blob:write",

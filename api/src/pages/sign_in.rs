@@ -95,8 +95,8 @@ fn form(service: &Service, next: &str, refused: &Refused) -> String {
 fn is_new(service: &Service) -> bool {
     let state = service.handle.state();
     state.read(|world| {
-        let has_first = world.tokens().any(|it| it.name == InitialToken::NAME);
-        has_first && world.sessions().next().is_none()
+        let has_session = world.sessions().next().is_some();
+        !has_session && world.tokens().any(|it| it.name == InitialToken::NAME)
     })
 }
 

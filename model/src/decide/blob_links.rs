@@ -8,7 +8,7 @@ use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::blob::{BlobLink, BlobPath, LinkUse};
 use crate::change::Change;
-use crate::limits::{BLOB_LINK_LIFE, BLOB_LINK_SWEEP, BLOB_LINKS};
+use crate::limits::{BLOB_LINK_LIFE, BLOB_LINK_SWEEP, BLOB_LINKS, BLOB_LINKS_OF_PROJECT};
 use crate::moment::Moment;
 use crate::token::{PlainToken, TokenKind};
 use crate::world::World;
@@ -43,7 +43,7 @@ impl Command for CreateBlobLink {
         world: &World,
         moment: &mut Moment<'_>,
     ) -> Result<Decision<NewBlobLink>, Refusal> {
-        project_name(world, self.project)?;
+        let project = project_name(world, self.project)?;
         if self.life <= TimeDelta::zero() || self.life > BLOB_LINK_LIFE {
             return Err(Refusal::invalid(
                 "expires_in",
@@ -59,8 +59,12 @@ impl Command for CreateBlobLink {
         let now = moment.steady;
         let (over, open): (Vec<&Arc<BlobLink>>, Vec<_>) =
             world.blob_links().partition(|link| link.is_over(now));
-        if open.len() >= BLOB_LINKS {
-            return Err(Refusal::TooManyBlobLinks { links: open.len() });
+        let of_project = open.iter().filter(|link| link.project == self.project);
+        let links = of_project.count();
+        if links >= BLOB_LINKS_OF_PROJECT || open.len() >= BLOB_LINKS {
+            let project = (links >= BLOB_LINKS_OF_PROJECT).then_some(project.to_string());
+            let links = project.as_ref().map_or(open.len(), |_| links);
+            return Err(Refusal::TooManyBlobLinks { links, project });
         }
         let secret = PlainToken::random(TokenKind::BlobLink, moment.entropy);
         let link = Arc::new(BlobLink {

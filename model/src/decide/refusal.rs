@@ -147,7 +147,7 @@ pub enum Refusal {
     NoSecretKey,
     #[error("there is no such runner")]
     NoSuchRunner,
-    #[error("nobody can create a token with more rights than the own ones")]
+    #[error("a new token cannot have more rights than its creator")]
     TooStrong,
     #[error("only the owner of a token can give it a new secret")]
     NotYourToken,
@@ -211,8 +211,15 @@ pub enum Refusal {
     NoSuchCondition { condition: ConditionId },
     #[error("there is no such link")]
     NoSuchBlobLink,
-    #[error("there are {links} links to blobs, which is the limit")]
-    TooManyBlobLinks { links: usize },
+    #[error("there are {links} links to blobs{}, which is the limit", match project {
+        Some(project) => format!(" of project `{project}`"),
+        None => String::new(),
+    })]
+    TooManyBlobLinks {
+        links: usize,
+        /// The project whose share is full. None if all links together are too many.
+        project: Option<String>,
+    },
     /// The blob at the path does not meet the caller's condition. Its digest is not named: who may only write could find a
     /// short content by its digest.
     #[error("the blob `{path}` {}", match exists {

@@ -7,7 +7,7 @@ use super::runners::check_labels;
 use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::{OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP};
+use crate::limits::{ALL_OPEN_REGISTRATIONS, OPEN_REGISTRATIONS, REGISTRATION, REGISTRATION_SWEEP};
 use crate::moment::Moment;
 use crate::rights::Rights;
 use crate::runner::{Registration, may_manage};
@@ -126,14 +126,18 @@ pub(super) fn check_managed(rights: &Rights, projects: &Projects) -> Result<(), 
 }
 
 /// The most open registrations that one of these projects has, and this project; or those that are for all projects. So a
-/// project cannot use up those of others.
+/// project cannot use up those of others. All of them together, if they are too many.
 fn waiting(world: &World, projects: &Projects, now: Timestamp) -> (usize, Option<ProjectId>) {
-    let open = world.registrations().filter(|one| now < one.expires_at);
+    let open = || world.registrations().filter(|one| now < one.expires_at);
+    let all = open().count();
+    if all >= ALL_OPEN_REGISTRATIONS {
+        return (all, None);
+    }
     let Projects::Only(projects) = projects else {
-        return (open.filter(|one| one.projects.is_all()).count(), None);
+        return (open().filter(|one| one.projects.is_all()).count(), None);
     };
     let mut counts: BTreeMap<ProjectId, usize> = BTreeMap::new();
-    for registration in open {
+    for registration in open() {
         if let Projects::Only(its) = &registration.projects {
             for project in its.intersection(projects) {
                 *counts.entry(*project).or_default() += 1;

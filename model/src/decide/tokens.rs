@@ -56,7 +56,7 @@ impl Command for CreateToken {
         }
         let owner = world.user(self.owner).filter(|owner| owner.is_active());
         let owner = owner.ok_or(Refusal::NoSuchUser)?;
-        let of_owner = world.tokens().filter(|token| token.owner == owner.id);
+        let of_owner = world.tokens_of(owner.id);
         let tokens = of_owner.count();
         if tokens >= TOKENS_OF_USER {
             return Err(Refusal::TooManyTokens { tokens });
@@ -251,7 +251,7 @@ impl Command for MoveToken {
         if token.owner == to.id {
             return Ok(Decision::unchanged(token.clone()));
         }
-        let tokens = world.tokens().filter(|it| it.owner == to.id).count();
+        let tokens = world.tokens_of(to.id).count();
         if tokens >= TOKENS_OF_USER {
             return Err(Refusal::TooManyTokens { tokens });
         }

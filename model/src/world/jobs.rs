@@ -30,6 +30,8 @@ pub(super) struct Jobs {
     by_token: HashMap<TokenHash, JobId>,
     /// Jobs that somebody has ended. Until the token for their steps expires, the steps may clean up.
     cleaning_up: HashMap<TokenHash, Arc<Job>>,
+    /// The same, by the time at which their tokens expire.
+    clean_up_ends: BTreeSet<(Timestamp, TokenHash)>,
 }
 
 impl Jobs {
@@ -81,8 +83,11 @@ impl Jobs {
         };
         // `run` expires at most this long after the present.
         let past = run.expires_at - WORKER_LAST_WORDS;
-        self.cleaning_up
-            .retain(|_, job| job.clean_up().is_some_and(|(_, run)| run.expires_at > past));
+        while let Some((_, over)) = self.clean_up_ends.first().filter(|(end, _)| *end <= past) {
+            self.cleaning_up.remove(over);
+            self.clean_up_ends.pop_first();
+        }
+        self.clean_up_ends.insert((run.expires_at, token.hash));
         self.cleaning_up.insert(token.hash, job.clone());
     }
 
@@ -102,6 +107,7 @@ impl Jobs {
     pub(super) fn each_run(&mut self, change: impl Fn(JobId, &mut Run)) {
         // These are not stored, and nothing depends on their last two minutes.
         self.cleaning_up.clear();
+        self.clean_up_ends.clear();
         self.by_end.clear();
         for (id, job) in &mut self.by_id {
             if let JobState::Running { .. } = job.state

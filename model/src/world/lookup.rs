@@ -23,7 +23,8 @@ use crate::source::Source;
 use crate::suspension::Suspension;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, Reach, RunnerId, ScanKey, SourceName, Timestamp, TokenId, WorkflowId,
+    JobId, Order, ProjectId, Reach, RunnerId, ScanKey, SourceName, Timestamp, TokenId, UserId,
+    WorkflowId,
 };
 
 impl World {
@@ -36,7 +37,7 @@ impl World {
     }
 
     pub fn source_of(&self, project: ProjectId) -> Option<&Arc<Source>> {
-        self.sources().find(|source| source.project == project)
+        self.source(self.source_names.get(&project)?)
     }
 
     /// The vars of a project, if it ever had any.
@@ -317,6 +318,11 @@ impl World {
 
     pub fn tokens(&self) -> impl ExactSizeIterator<Item = &Arc<Token>> {
         self.tokens.values()
+    }
+
+    pub fn tokens_of(&self, owner: UserId) -> impl Iterator<Item = &Arc<Token>> {
+        let ids = self.tokens_of.get(&owner).into_iter().flatten();
+        ids.filter_map(|id| self.token(*id))
     }
 
     pub fn token(&self, id: TokenId) -> Option<&Arc<Token>> {

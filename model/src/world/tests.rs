@@ -48,7 +48,7 @@ fn a_token_is_not_found_by_its_earlier_hash() {
         scopes: crate::Scopes::admin(),
         life: None,
         projects: crate::Projects::All,
-        owner: crate::UserId::OWNER,
+        owner: UserId::OWNER,
         granted_by: crate::Rights::admin(),
         ends_by: None,
     };

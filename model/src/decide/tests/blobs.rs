@@ -3,7 +3,8 @@
 use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobCondition, LinkUse};
-use crate::decide::{CreateBlobLink, MoveBlob, Refusal, RemoveBlob, StoreBlob};
+use crate::decide::{ConfigureSource, CreateBlobLink, MoveBlob, Refusal, RemoveBlob, StoreBlob};
+use crate::limits::BLOB_LINKS_OF_PROJECT;
 use crate::testing::TestWorld;
 use crate::{Actor, ProjectId, TokenId};
 
@@ -151,4 +152,35 @@ fn a_link_expires_within_a_week_and_expired_links_are_removed() {
     test.run(create(TimeDelta::days(7))).unwrap();
     assert_eq!(test.world.blob_link(first.link.id), None);
     assert_eq!(test.world.blob_links().count(), 1);
+}
+
+#[test]
+fn links_of_one_project_leave_room_for_others() {
+    let mut test = TestWorld::new();
+    let create = |project| CreateBlobLink {
+        project,
+        path: "a".parse().unwrap(),
+        use_for: LinkUse::Get,
+        life: TimeDelta::hours(1),
+        token: Some(TokenId::from_uuid(uuid::Uuid::nil())),
+        user: None,
+    };
+    test.run(ConfigureSource {
+        name: "other".parse().unwrap(),
+        url: "/srv/other.git".to_owned(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval_seconds: 60,
+    })
+    .unwrap();
+    let other = ProjectId::of_source(&"other".parse().unwrap());
+    for _ in 0..BLOB_LINKS_OF_PROJECT {
+        test.run(create(project())).unwrap();
+    }
+    let full = Refusal::TooManyBlobLinks {
+        links: BLOB_LINKS_OF_PROJECT,
+        project: Some("recon".to_owned()),
+    };
+    assert_eq!(test.run(create(project())).unwrap_err(), full);
+    test.run(create(other)).unwrap();
 }

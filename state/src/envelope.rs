@@ -45,6 +45,8 @@ const EMPTY_CHECKSUM: &[u8] = br#""checksum":"""#;
 /// The fields of an envelope that are read before the body.
 #[derive(Deserialize)]
 struct Head {
+    version: u32,
+    checksum: String,
     kind: Kind,
     id: String,
     live: bool,
@@ -119,14 +121,24 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Sealed<'_>, EnvelopeError> {
         version: u32,
         checksum: String,
     }
-    let any: Any = serde_json::from_slice(bytes)?;
-    if checksum(&compact(bytes, "checksum")) != any.checksum {
+    let head: Result<Head, _> = serde_json::from_slice(bytes);
+    let Any {
+        version,
+        checksum: written,
+    } = match &head {
+        Ok(head) => Any {
+            version: head.version,
+            checksum: head.checksum.clone(),
+        },
+        Err(_) => serde_json::from_slice(bytes)?,
+    };
+    if checksum(&compact(bytes, "checksum")) != written {
         return Err(EnvelopeError::Checksum);
     }
-    if any.version > VERSION {
-        return Err(EnvelopeError::Newer(any.version));
+    if version > VERSION {
+        return Err(EnvelopeError::Newer(version));
     }
-    let head: Head = serde_json::from_slice(bytes)?;
+    let head = head?;
     Ok(Sealed {
         kind: head.kind,
         id: head.id,

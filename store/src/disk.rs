@@ -216,7 +216,7 @@ impl Disk {
         Ok(self.inspect(path)?.identity)
     }
 
-    fn inspect(&self, path: &Path) -> Result<Details, DiskError> {
+    pub(crate) fn inspect(&self, path: &Path) -> Result<Details, DiskError> {
         self.run(Action::Inspect, path, || self.files.inspect(path))
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::disk::{Disk, DiskError, DiskFile, Kind};
+use crate::disk::{Disk, DiskError, DiskFile, Form, Kind};
 use crate::failpoint;
 use crate::key::{Key, Prefix};
 use crate::limits::FOLDER_RACES;
@@ -170,7 +170,12 @@ impl Tree {
     }
 
     pub(crate) fn length(&self, key: &Key) -> Result<Option<u64>, DiskError> {
-        self.open(key)?.map(|file| file.len()).transpose()
+        match absent(self.disk.inspect(&self.path(key)))? {
+            Some(details) if details.form == Form::File => Ok(Some(details.bytes)),
+            // A link has a length of its own.
+            Some(_) => self.open(key)?.map(|file| file.len()).transpose(),
+            None => Ok(None),
+        }
     }
 
     pub(crate) fn open(&self, key: &Key) -> Result<Option<DiskFile>, DiskError> {

@@ -43,9 +43,6 @@ pub(crate) const ENTRIES: u32 = 10_000;
 /// Least time between two requests for an unfinished job. It matters only if a daemon does not hold its answer.
 pub(crate) const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The longest pause before a login asks again a daemon that does not answer.
-pub(crate) const LOGIN_PAUSE: Duration = Duration::from_secs(15);
-
 /// How long a person waits for a job to start before the command prints the reason: longer than a free runner needs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 

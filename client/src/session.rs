@@ -4,6 +4,7 @@ use http::Method;
 use uuid::Uuid;
 use wire::{CreateDeviceLogin, CreateSession, CreatedSession, DeviceLogin, Session, SignInLink};
 
+use crate::repetition::Patience;
 use crate::route::Route;
 use crate::{Client, Error, Secret};
 
@@ -18,13 +19,13 @@ impl Client {
     }
 
     /// Waits for a person to confirm the sign-in of a device: `POST /sessions`. The daemon answers
-    /// [`wire::ErrorCode::LoginPending`] after a while, and wants to be asked again.
+    /// [`wire::ErrorCode::LoginPending`] after a while, and wants to be asked again. A repeat is harmless: it gets no second session.
     pub async fn await_device_login(&self, device_code: &str) -> Result<(Session, Secret), Error> {
         let request = CreateSession::Device {
             device_code: device_code.to_owned(),
         };
-        let call = self.call(Method::POST, &Route::v0("sessions")).held();
-        let call = call.json(&request)?;
+        let call = self.call(Method::POST, &Route::v0("sessions"));
+        let call = call.held().patience(Patience::Wait).json(&request)?;
         let without_secret = Error::Protocol {
             operation: call.operation(),
             reason: "it has no secret".to_owned(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use client::{Backoff, Client, Secret};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use client::{Client, Secret};
+use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 use wire::{CredentialKind, ErrorCode, Me};
 
@@ -48,23 +48,17 @@ fn device() -> String {
     format!("everscan on {}", host.nodename().to_string_lossy())
 }
 
-/// Asks until a person has confirmed or refused the sign-in. A daemon that restarts is waited for.
+/// Asks until a person has confirmed the sign-in, or the code has ended.
 async fn confirmation(client: &Client, device_code: &str) -> Result<(Uuid, Secret), Error> {
-    let mut backoff = Backoff::new(limits::ASK_AGAIN, limits::LOGIN_PAUSE);
     loop {
         let asked = Instant::now();
         match client.await_device_login(device_code).await {
             Ok((session, secret)) => return Ok((session.id, secret)),
             Err(error) if error.code() == Some(ErrorCode::LoginPending) => {
-                backoff.succeeded();
                 sleep_until(asked + limits::ASK_AGAIN).await;
             }
             Err(error) if error.code() == Some(ErrorCode::NotFound) => {
                 return Err(Error::NotConfirmed);
-            }
-            Err(error) if error.is_transient() => {
-                let pause = backoff.failed();
-                sleep(pause.max(error.retry_after().unwrap_or_default())).await;
             }
             Err(error) => return Err(error.into()),
         }

@@ -160,5 +160,5 @@ pub const DEVICE_LOGIN: TimeDelta = TimeDelta::minutes(10);
 /// Devices of one network that wait. Anybody can let a device wait.
 pub(crate) const DEVICE_LOGINS_OF_NETWORK: usize = 5;
 
-/// All devices that wait. They need some hundred kilobytes.
+/// All devices that wait. They need some hundred kilobytes. A further one replaces one of the network that has the most.
 pub(crate) const DEVICE_LOGINS: usize = 1_000;

@@ -1,7 +1,8 @@
 //! Devices that wait to be signed in. A device shows a short code; a person confirms it in a signed-in browser. All of it is in
 //! memory only; after a restart people begin again.
 
-use std::net::IpAddr;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use chrono::TimeDelta;
 use model::{Entropy, PlainToken, SessionId, Timestamp, TokenHash};
@@ -28,7 +29,7 @@ pub struct WaitingDevice {
     pub address: IpAddr,
 }
 
-/// Too many devices wait.
+/// Too many devices of this network wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyDevices;
 
@@ -76,18 +77,41 @@ fn normal(typed: &str) -> String {
     code
 }
 
+/// The network of somebody who has many addresses: a /24 of IPv4, or a /48 of IPv6.
+fn wide(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(it) => Ipv4Addr::from_bits(it.to_bits() & !0xff).into(),
+        IpAddr::V6(it) => Ipv6Addr::from_bits(it.to_bits() & !(u128::MAX >> 48)).into(),
+    }
+}
+
 impl DeviceLogins {
+    /// Adds a device. If there are too many, it replaces the oldest one of the wide network that has the most, so that nobody
+    /// keeps others from signing in.
     fn add(&mut self, login: DeviceLogin) -> Result<(), TooManyDevices> {
         let now = login.made_at;
         self.0.retain(|login| login.is_open(now));
         let of_network = |other: &&DeviceLogin| other.network == login.network;
-        if self.0.len() >= DEVICE_LOGINS
-            || self.0.iter().filter(of_network).count() >= DEVICE_LOGINS_OF_NETWORK
-        {
+        if self.0.iter().filter(of_network).count() >= DEVICE_LOGINS_OF_NETWORK {
             return Err(TooManyDevices);
+        }
+        if self.0.len() >= DEVICE_LOGINS {
+            self.remove_one();
         }
         self.0.push(login);
         Ok(())
+    }
+
+    fn remove_one(&mut self) {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for login in &self.0 {
+            *counts.entry(wide(login.network)).or_default() += 1;
+        }
+        let most = counts.values().max();
+        let is_fullest = |login: &DeviceLogin| counts.get(&wide(login.network)) == most;
+        if let Some(oldest) = self.0.iter().position(is_fullest) {
+            self.0.remove(oldest);
+        }
     }
 
     fn of_user_code(&self, typed: &str, now: Timestamp) -> Option<&DeviceLogin> {
@@ -110,7 +134,7 @@ impl DeviceLogin {
 
 impl SignIns {
     /// # Errors
-    /// If too many devices wait, of this network or of all.
+    /// If too many devices of this network wait.
     pub fn begin_device(
         &self,
         waiting: WaitingDevice,
@@ -175,14 +199,18 @@ mod tests {
     use crate::testing::Seeded;
 
     fn login(n: u32, network: u8, made_at: Timestamp) -> DeviceLogin {
+        login_from(n, [192, 0, 2, network].into(), made_at)
+    }
+
+    fn login_from(n: u32, network: IpAddr, made_at: Timestamp) -> DeviceLogin {
         DeviceLogin {
             device_code: TokenHash::of(&n.to_string()),
             user_code: user_code(&mut Seeded(n.into())),
             waiting: WaitingDevice {
                 device: n.to_string(),
-                address: [192, 0, 2, network].into(),
+                address: network,
             },
-            network: [192, 0, 2, network].into(),
+            network,
             made_at,
             confirmed: watch::Sender::new(None),
         }
@@ -255,5 +283,30 @@ mod tests {
         assert_eq!(devices.0.len(), DEVICE_LOGINS);
         devices.add(login(0, 1, now + DEVICE_LOGIN)).unwrap();
         assert_eq!(devices.0.len(), 1, "expired ones are removed");
+    }
+
+    #[test]
+    fn who_has_many_addresses_replaces_only_the_own_devices() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut devices = DeviceLogins::default();
+        let others = [
+            "192.0.2.1",
+            "198.51.100.1",
+            "2001:db8:1:1::",
+            "2001:db8:1:2::",
+        ];
+        for (n, network) in (0..).zip(others) {
+            let network = network.parse().unwrap();
+            devices.add(login_from(n, network, now)).unwrap();
+        }
+        for n in 0..2_000 {
+            let network = Ipv6Addr::new(0x2001, 0xdb8, 0xbad, n, 0, 0, 0, 0);
+            let login = login_from(1_000 + u32::from(n), network.into(), now);
+            devices.add(login).unwrap();
+        }
+        assert_eq!(devices.0.len(), DEVICE_LOGINS);
+        let waits = |n: u32| devices.position(&TokenHash::of(&n.to_string()), now);
+        assert!((0..4).all(|n| waits(n).is_some()));
+        assert_eq!((waits(1_000), waits(2_999).is_some()), (None, true));
     }
 }

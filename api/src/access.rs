@@ -61,6 +61,16 @@ pub(crate) async fn authenticate(
 ) -> Result<Caller, Failure> {
     let (handle, headers) = (&service.handle, &head.headers);
     match route.access {
+        Access::Public(_) | Access::Link(_) => {}
+        Access::Local(..)
+        | Access::User(..)
+        | Access::Session(_)
+        | Access::Page(..)
+        | Access::Action(..)
+        | Access::Runner(_)
+        | Access::Worker(_) => check_one_credential(head)?,
+    }
+    match route.access {
         Access::Public(route) => Ok(Caller::Public(route)),
         Access::Local(route, _)
             if head.arrival.peer.is_local && session::names_this_machine(headers) =>
@@ -117,12 +127,22 @@ pub(crate) async fn authenticate(
     }
 }
 
+/// It would be unclear who acts, and a page must not act with a token that the browser adds.
+fn check_one_credential(head: &Head) -> Result<(), Failure> {
+    let has_cookie = session::cookie(&head.headers, &head.arrival).is_some();
+    if has_cookie && bearer(&head.headers).is_ok() {
+        let text = "a request has a session or an access token, not both";
+        return Err(Failure::new(ErrorCode::InvalidRequest, text));
+    }
+    Ok(())
+}
+
 /// The kinds of credentials that a route accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Credentials {
     /// A personal access token.
     Token,
-    /// The cookie of a session. With a cookie, an additional token is refused. Without a cookie, a token is ignored.
+    /// The cookie of a session. A token is ignored.
     Session,
     Either,
 }
@@ -155,12 +175,6 @@ fn user(
                 note_refused(handle, &head.arrival);
             }
             found?
-        }
-        Some(_) if bearer(&head.headers).is_ok() => {
-            return Err(Failure::new(
-                ErrorCode::InvalidRequest,
-                "a request has a session or an access token, not both",
-            ));
         }
         Some(cookie) => {
             let found = valid(handle, |world| Principal::of_cookie(world, &cookie))?;

@@ -96,17 +96,20 @@ impl Failure {
         ))
     }
 
-    /// The same for the token of a job.
     /// The caller's user has no role with the scope: in the project, or in any.
     pub(crate) fn without_role(scope: Scope) -> Self {
-        let needed = match Role::least_with(scope) {
-            Some(role) => format!("this needs the role `{role}` in the project"),
-            None => "this is for administrators".to_owned(),
-        };
-        Self::new(ErrorCode::Forbidden, needed)
-            .hint("a maintainer of the project or an administrator gives roles")
+        match Role::least_with(scope) {
+            Some(role) => Self::new(
+                ErrorCode::Forbidden,
+                format!("this needs the role `{role}` in the project"),
+            )
+            .hint("a maintainer of the project or an administrator gives roles"),
+            None => Self::new(ErrorCode::Forbidden, "this is for administrators")
+                .hint("an administrator makes others: `everscan user administrator NAME`"),
+        }
     }
 
+    /// The same for the token of a job.
     pub(crate) fn without_permission(scope: Scope) -> Self {
         let failure = Self::new(
             ErrorCode::Forbidden,
@@ -213,7 +216,9 @@ impl Failure {
 const fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
-        ErrorCode::Forbidden | ErrorCode::QuotaExceeded => StatusCode::FORBIDDEN,
+        ErrorCode::Forbidden | ErrorCode::SignInAgain | ErrorCode::QuotaExceeded => {
+            StatusCode::FORBIDDEN
+        }
         ErrorCode::NoSuchRoute
         | ErrorCode::NotFound
         | ErrorCode::ProjectNotFound

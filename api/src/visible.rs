@@ -125,11 +125,15 @@ impl Visible {
         })
     }
 
-    /// The token whose sessions are all that the caller may see and end. None for a person, and for a token that manages
-    /// tokens: they end all sessions of their user.
+    /// The token whose sessions are all that the caller may see and end. None for a person, and for a token that may do whatever
+    /// its owner may: no session of the user is stronger.
     pub(super) fn only_sessions_with(&self) -> Option<TokenId> {
-        let manages = self.rights().scopes.allow(Scope::TokenWrite);
-        self.principal().token().filter(|_| !manages)
+        let token = self.principal().token()?;
+        let may_all = |world: &World| {
+            let token = world.token(token)?;
+            Some(token.scopes.allow(Scope::Admin) && token.projects.is_all())
+        };
+        (self.state().read(may_all) != Some(true)).then_some(token)
     }
 
     /// The name of the user.
@@ -221,7 +225,7 @@ impl Visible {
         Ok(Giver {
             user: self.own_user()?,
             rights: self.rights(),
-            is_person: self.principal().is_person(),
+            token: self.principal().token(),
         })
     }
 

@@ -131,7 +131,7 @@ impl Exit {
         match code {
             C::NotFound | C::Gone => Self::Missing,
             C::ProjectNotFound | C::WorkflowNotFound | C::SourceNotFound => Self::Refused,
-            C::Unauthorized | C::Forbidden | C::QuotaExceeded => Self::Refused,
+            C::Unauthorized | C::Forbidden | C::SignInAgain | C::QuotaExceeded => Self::Refused,
             C::RequestTimeout | C::RateLimited | C::TooManyJobs => Self::NoAnswer,
             C::DiskFull | C::Unavailable | C::Internal | C::Defect => Self::NoAnswer,
             C::NoSuchRoute | C::MethodNotAllowed | C::InvalidRequest | C::BodyTooLarge => {

@@ -121,10 +121,13 @@ pub const RECORDS_OF_USER_REMOVED: usize = 15;
 /// How long an invitation can be accepted: a long weekend.
 pub const INVITATION: TimeDelta = TimeDelta::hours(72);
 
+/// Open invitations that one person has made: more than a person sends in three days.
+pub const INVITATIONS_OF_USER: usize = 100;
+
 /// How long a link for a new password can be used.
 pub const PASSWORD_RESET: TimeDelta = TimeDelta::hours(24);
 
-/// How long after signing in one may make tokens and change the password in a session.
+/// How long after signing in one may give rights, make tokens and change the password in a session.
 pub const RECENT_SIGN_IN: TimeDelta = TimeDelta::minutes(10);
 
 /// Browser sessions of one user: more than one person needs.

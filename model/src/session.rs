@@ -37,14 +37,19 @@ pub struct BrowserSession {
 }
 
 impl BrowserSession {
-    /// When the session expires if it is not used any more.
+    /// When the session expires if it is not used any more. A session that another one has made ends no later than that one.
     pub fn expires_at(&self) -> Timestamp {
-        (self.seen_at + SESSION_IDLE).min(self.created_at + SESSION_LIFE)
+        (self.seen_at + SESSION_IDLE).min(self.proven_at() + SESSION_LIFE)
+    }
+
+    /// When the person or the token was last proven.
+    pub fn proven_at(&self) -> Timestamp {
+        self.signed_in_at.unwrap_or(self.created_at)
     }
 
     /// True if the person has signed in just now, which changes of credentials need.
     pub fn is_recent(&self, now: Timestamp) -> bool {
-        now - self.signed_in_at.unwrap_or(self.created_at) < RECENT_SIGN_IN
+        now - self.proven_at() < RECENT_SIGN_IN
     }
 
     /// True if the session has not expired. See also [`crate::World::is_signed_in`].

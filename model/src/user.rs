@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::limits::USER_NAME_CHARS;
 use crate::role::Role;
 use crate::token::TokenHash;
-use crate::{ProjectId, Timestamp, UserId};
+use crate::{ProjectId, Timestamp, TokenId, UserId};
 
 /// A user's record. It is never removed, so that a name is never given again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,6 +68,12 @@ pub struct UserLink {
     /// Who made it. The link ends with the right of its maker. None: it was made in the state folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<UserId>,
+    /// The token that its maker used. The link ends with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<TokenId>,
+    /// The epoch of its maker at that time. The link ends when its maker signs out everywhere.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub epoch: u64,
     pub expires_at: Timestamp,
 }
 
@@ -108,15 +114,6 @@ impl User {
             UserKind::Person { password } => password.as_ref(),
             UserKind::Service => None,
         }
-    }
-
-    /// True if the user may make a link for another one, who has these rights.
-    pub fn may_invite(&self, other: &Self) -> bool {
-        let is_maintainer = |project| self.roles.get(project) == Some(&Role::Maintainer);
-        self.is_administrator
-            || !other.is_administrator
-                && !other.roles.is_empty()
-                && other.roles.keys().all(is_maintainer)
     }
 
     /// True if the user is an administrator who can sign in with a password.

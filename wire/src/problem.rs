@@ -70,6 +70,8 @@ pub enum ErrorCode {
     Unauthorized,
     /// 403: a valid token without the scope that this route needs.
     Forbidden,
+    /// 403: this needs a sign-in of the last 10 minutes.
+    SignInAgain,
     /// 404: no such route.
     NoSuchRoute,
     /// 404: it does not exist, or this token may not see it.

@@ -203,11 +203,16 @@ impl From<Refusal> for Failure {
                 .hint("name projects in which you have it; an administrator manages all runners"),
             Refusal::NoSecretKey => SecretError::NoKey.into(),
             Refusal::InvalidField { field, problem } => Self::invalid(field, problem),
-            Refusal::TooStrong | Refusal::NotYourToken => Self::new(ErrorCode::Forbidden, text),
+            Refusal::TooStrong | Refusal::NotYourToken | Refusal::NotForOthers => {
+                Self::new(ErrorCode::Forbidden, text)
+            }
             Refusal::NoSuchUser => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan user list` shows the users"),
             Refusal::UserExists { .. } => Self::new(ErrorCode::NameTaken, text),
             Refusal::TooManyUsers { .. } => Self::new(ErrorCode::Unavailable, text),
+            Refusal::TooManyInvitations { .. } => Self::new(ErrorCode::Unavailable, text).hint(
+                "each ends when it is accepted, or after 72 hours; `everscan user delete NAME` ends one now",
+            ),
             Refusal::NoSuchUserLink => Self::new(ErrorCode::NotFound, text).hint(
                 "it was used, has expired, or who made it may not do so any more; ask for a new one",
             ),
@@ -217,9 +222,8 @@ impl From<Refusal> for Failure {
             Refusal::OwnPassword => Self::new(ErrorCode::Forbidden, text)
                 .hint("sign in and change it, or ask another administrator for a link"),
             Refusal::NoPasswordOf { .. } => Self::new(ErrorCode::Forbidden, text),
-            Refusal::SignInAgain => {
-                Self::new(ErrorCode::Forbidden, text).hint("sign in again, and repeat this")
-            }
+            Refusal::SignInAgain => Self::new(ErrorCode::SignInAgain, text)
+                .hint("sign in again, on the command line with `everscan login`, and repeat this"),
             Refusal::LastAdministrator => Self::new(ErrorCode::LastAdmin, text)
                 .hint("`everscan user invite NAME --administrator` makes another one"),
             Refusal::NoRights => crate::failure::unauthorized(),

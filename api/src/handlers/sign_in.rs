@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use http::header::{COOKIE, SET_COOKIE, USER_AGENT};
+use http::header::{SET_COOKIE, USER_AGENT};
 use identity::{Guess, KnownBrowser, Password, PasswordHash, Refused};
 use model::decide::{SignIn, SignOut, SignedIn, SignedInBy, UseUserLink};
 use model::limits::SESSION_DEVICE_CHARS;
@@ -107,7 +107,7 @@ pub(crate) async fn with_token(
     check_connection(request)?;
     let found = of_secret(&service.handle, token).ok();
     let used = found.and_then(|(principal, _)| principal.used());
-    begin(&service.handle, request, used.map(SignedInBy::Token)).await
+    begin(&service.handle, request, used.map(SignedInBy::token)).await
 }
 
 /// The same with a link for browsers, which is consumed.
@@ -122,10 +122,9 @@ pub(crate) async fn with_link(
     begin(handle, request, by).await
 }
 
-/// The name of the token or person that a link for browsers signs in. The link is not consumed.
-pub(crate) fn name_of_link(handle: &Handle, link: &str) -> Option<String> {
-    let by = handle.sign_ins().link(&hash_of_link(link)?)?;
-    Some(actor_of(handle, &by)?.name)
+/// Who a link for browsers signs in. The link is not consumed.
+pub(crate) fn actor_of_link(handle: &Handle, link: &str) -> Option<AuditActor> {
+    actor_of(handle, &handle.sign_ins().link(&hash_of_link(link)?)?)
 }
 
 fn hash_of_link(link: &str) -> Option<TokenHash> {
@@ -240,10 +239,19 @@ pub(crate) async fn with_user_link(
     };
     let audited = handle.audited(entry(actor_of_person(&user), request));
     let user = audited.state().submit(used).await?;
-    let made = begin(handle, request, Some(person(&user))).await?;
+    with_new_password(service, request, &user, &hash).await
+}
+
+async fn with_new_password(
+    service: &Service,
+    request: &Request,
+    user: &User,
+    hash: &PasswordHash,
+) -> Result<NewSession, Failure> {
+    let made = begin(&service.handle, request, Some(person(user))).await?;
     let browser = KnownBrowser::new(Uuid::new_v4());
     Ok(NewSession {
-        known_browser: Some(browser.cookie(&hash)),
+        known_browser: Some(browser.cookie(hash)),
         ..made
     })
 }
@@ -268,28 +276,33 @@ pub(super) async fn change_password(
     mut request: Request,
 ) -> Result<Response, Failure> {
     let ChangePassword { password } = request.body.json(&request.headers).await?;
-    let known_browser = set_password(service, user, password).await?;
+    let made = set_password(service, user, &request, password).await?;
     let mut response = reply::empty();
-    // A device has no cookies.
-    if request.headers.contains_key(COOKIE) {
-        let cookie = session::set_known_browser(&request.headers, &request.arrival, &known_browser);
-        reply::add(&mut response, SET_COOKIE, &cookie);
+    if let Some(made) = made {
+        made.remember(&mut response, &request);
     }
     Ok(response)
 }
 
-/// Sets the caller's password. Returns the new cookie of the known browser, because the former one ends with the password.
+/// Sets the caller's password, and signs the browser in again, because all sessions end with the former password. A device gets
+/// no session: it has no cookies, and begins again with a code.
 pub(crate) async fn set_password(
     service: &Service,
     user: &Visible,
+    request: &Request,
     password: String,
-) -> Result<String, Failure> {
+) -> Result<Option<NewSession>, Failure> {
     let person = user.person()?;
     user.check_recent()?;
     let hash = hashed(service, &person, password).await?;
     let password = model::PasswordHash::new(hash.as_str().to_owned());
-    user.set_password(password).await?;
-    Ok(KnownBrowser::new(Uuid::new_v4()).cookie(&hash))
+    let person = user.set_password(password).await?;
+    if session::cookie(&request.headers, &request.arrival).is_none() {
+        return Ok(None);
+    }
+    with_new_password(service, request, &person, &hash)
+        .await
+        .map(Some)
 }
 
 /// Lets a device wait for a person.
@@ -388,7 +401,7 @@ async fn begin(
         note_refused(handle, &request.arrival);
         return Err(unauthorized());
     };
-    if let SignedInBy::Token(used) = by
+    if let SignedInBy::Token { used, .. } = by
         && let Some(token) = handle
             .state()
             .read(|world| world.token(used.token).cloned())
@@ -426,7 +439,7 @@ fn actor_of(handle: &Handle, by: &SignedInBy) -> Option<AuditActor> {
     handle.state().read(|world| {
         let user = by.user(world, handle.time(world)).ok()?;
         match by {
-            SignedInBy::Token(used) => Some(AuditActor {
+            SignedInBy::Token { used, .. } => Some(AuditActor {
                 token: Some(used.token),
                 name: world.token(used.token)?.name.clone(),
                 ..actor_of_person(user)

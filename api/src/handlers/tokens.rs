@@ -66,7 +66,7 @@ pub(crate) async fn make(
     let scopes = Scopes::parse(asked.scopes.iter().map(String::as_str));
     let scopes = scopes.map_err(|error| Failure::invalid("scopes", error.to_string()))?;
     let owner = match &asked.user {
-        Some(named) => service_named(user, named)?,
+        Some(named) => owner_named(user, named)?,
         None => user.own_user()?,
     };
     let projects = match asked.projects {
@@ -82,12 +82,13 @@ pub(crate) async fn make(
         (None, true) => None,
         (life, false) => Some(life.unwrap_or(TOKEN_LIFE)),
     };
-    let create = |granted_by, latest_end| {
+    let create = |by, granted_by, latest_end| {
         let command = decide::CreateToken {
             name: asked.name,
             scopes,
             projects,
             owner,
+            by,
             life,
             granted_by,
             ends_by: latest_end,
@@ -137,20 +138,6 @@ pub(crate) async fn renew(
 pub(crate) async fn revoke(user: &Visible, named: &str) -> Result<(), Failure> {
     let token = user.managed_tokens(|_, tokens| find(tokens, named))?;
     user.revoke_token(token).await
-}
-
-/// The service user for whom an administrator makes a token. With a token of another person, the caller would act as that
-/// person.
-fn service_named(user: &Visible, named: &str) -> Result<UserId, Failure> {
-    let owner = owner_named(user, named)?;
-    let is_person = user.read(|seen| seen.user(named).is_none_or(|found| found.is_person()));
-    if user.own_user()? == owner || user.rights().is_administrator() && !is_person {
-        return Ok(owner);
-    }
-    Err(Failure::new(
-        wire::ErrorCode::Forbidden,
-        "administrators make tokens for service users; people make their own",
-    ))
 }
 
 pub(super) async fn change_owner(

@@ -100,6 +100,7 @@ pub(crate) async fn invite(
     user: &Visible,
     asked: wire::CreateUser,
 ) -> Result<CreatedUser, Failure> {
+    user.check_recent()?;
     let name: UserName = asked
         .name
         .parse()
@@ -141,6 +142,7 @@ fn found(user: &Visible, named: &str) -> Result<Shown<UserId>, Failure> {
 
 /// Makes a link with which the user sets a password.
 pub(crate) async fn make_link(user: &Visible, named: &str) -> Result<UserLink, Failure> {
+    user.check_recent()?;
     let by = user.giver()?;
     let make = found(user, named)?.map(|found| MakeUserLink {
         user: *found,
@@ -166,6 +168,9 @@ pub(crate) async fn update(
     named: &str,
     asked: wire::UpdateUser,
 ) -> Result<wire::User, Failure> {
+    if asked.active == Some(true) || asked.administrator == Some(true) {
+        user.check_recent()?;
+    }
     let update = found(user, named)?.map(|found| UpdateUser {
         user: *found,
         active: asked.active,
@@ -236,13 +241,20 @@ pub(crate) async fn give_role(
                 .user(named)
                 .filter(|found| found.roles.contains_key(&project)),
         };
-        Ok(SetMember {
-            user: found.ok_or_else(|| no_such_user(named))?.id,
+        let found = found.ok_or_else(|| no_such_user(named))?;
+        let set = SetMember {
+            user: found.id,
             project: *project,
             role,
             by,
-        })
+        };
+        Ok((set, role > found.roles.get(&project).copied()))
     })?;
+    let (_, is_stronger) = *set;
+    if is_stronger {
+        user.check_recent()?;
+    }
+    let set = set.map(|(set, _)| set.clone());
     // Not everything that ends with a role fits into one commit.
     loop {
         let updated = user.submit(set.clone()).await?;

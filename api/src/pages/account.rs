@@ -1,7 +1,6 @@
 //! What belongs to the reader: settings, password, sessions, and the sign-in of a device.
 
 use http::StatusCode;
-use http::header::SET_COOKIE;
 use maud::Markup;
 use ui::form::Refused;
 use ui::links;
@@ -14,8 +13,6 @@ use super::sign_in::{forgotten, new_password};
 use super::typed::Typed;
 use crate::failure::Failure;
 use crate::handlers::{sessions, sign_in, tokens, users};
-use crate::reply;
-use crate::session;
 
 pub(super) fn settings(frame: &Frame<'_>) -> Result<Response, Failure> {
     Ok(frame.page(page(frame, &Refused::default())?))
@@ -40,15 +37,17 @@ fn page(frame: &Frame<'_>, refused: &Refused) -> Result<Markup, Failure> {
 
 pub(super) async fn change_password(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let set = match new_password(typed) {
-        Ok(password) => sign_in::set_password(frame.service, frame.user, password).await,
+        Ok(password) => {
+            sign_in::set_password(frame.service, frame.user, frame.request, password).await
+        }
         Err(failure) => Err(failure),
     };
     match set {
-        Ok(known_browser) => {
-            let (headers, arrival) = (&frame.request.headers, &frame.request.arrival);
-            let cookie = session::set_known_browser(headers, arrival, &known_browser);
+        Ok(made) => {
             let mut response = see_other(links::SETTINGS);
-            reply::add(&mut response, SET_COOKIE, &cookie);
+            if let Some(made) = made {
+                made.remember(&mut response, frame.request);
+            }
             Ok(response)
         }
         Err(failure) => {

@@ -12,6 +12,7 @@ use ui::links;
 use ui::shell::{Counts, Theme, Viewer, Visit};
 use uuid::Uuid;
 use warp::reply::Response;
+use wire::ErrorCode;
 
 use super::html::{Made, html, see_other};
 use super::typed::Typed;
@@ -133,6 +134,9 @@ impl<'a> Frame<'a> {
         typed: &Typed,
         fields: &[&str],
     ) -> Result<(StatusCode, Refused), Failure> {
+        if failure.code == ErrorCode::SignInAgain {
+            return Err(failure);
+        }
         let status = match failure.status() {
             StatusCode::BAD_REQUEST => StatusCode::UNPROCESSABLE_ENTITY,
             StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => return Err(failure),

@@ -3,7 +3,7 @@
 use http::Method;
 use http::header::{ACCEPT, COOKIE, HOST, REFERER};
 use ui::links;
-use ui::shell::{Visit, problem_page};
+use ui::shell::{Crumb, Visit, problem_page};
 use warp::reply::Response;
 use wire::ErrorCode;
 
@@ -89,9 +89,13 @@ impl Reader {
         if let Some(inward) = failure.inward() {
             tracing::error!(request_id, error = inward, "a page failed");
         }
-        let status = failure.status();
+        let (status, code) = (failure.status(), failure.code);
         let (problem, headers) = failure.problem(request_id);
-        let page = problem_page(&self.visit, &problem, self.back.as_deref(), None);
+        let again = (code == ErrorCode::SignInAgain).then(|| {
+            let next = [("next", self.here.as_deref().unwrap_or_default())];
+            Crumb::new("Sign in again", links::with_query(links::LOGIN, &next))
+        });
+        let page = problem_page(&self.visit, &problem, self.back.as_deref(), again.as_ref());
         let mut response = html(&self.base, status, page.into_string());
         for (name, value) in headers {
             reply::set(&mut response, name, &value);

@@ -34,12 +34,16 @@ pub(crate) fn login_page(service: &Service, request: &Request) -> Response {
 /// The page of a sign-in link. Showing the page does not consume the link, because programs fetch it for previews.
 pub(crate) fn link_page(service: &Service, request: &Request) -> Response {
     let link = request.parameter(0);
-    let Some(name) = sign_in::name_of_link(&service.handle, link) else {
+    let Some(actor) = sign_in::actor_of_link(&service.handle, link) else {
         return link_is_over(service, request, no_such_link());
     };
     let page = pages::sign_in_link(
         &visit(None, service.handle.now()),
-        &SignInLink { token: &name, link },
+        &SignInLink {
+            user: actor.user.as_deref().unwrap_or_default(),
+            token: actor.token.map(|_| actor.name.as_str()),
+            link,
+        },
     );
     html(&request.arrival.base, StatusCode::OK, page.into_string())
 }

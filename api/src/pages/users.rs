@@ -132,13 +132,12 @@ fn members_page(
     Ok(pages::members(&frame.visit, &page))
 }
 
-/// Gives a user a role, or makes a user who has it.
+/// Gives a user a role, makes a user who has it, or invites a user again.
 pub(super) async fn set_member(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
     let project = frame.parameter(0);
     match given(frame, typed, project).await {
-        Ok(Some(made)) => {
-            let link = made.link.as_ref();
-            let invited = link.map(|link| (made.user.name.as_str(), link));
+        Ok(Some(link)) => {
+            let invited = Some((typed.text("name").trim(), &link));
             let page = members_page(frame, invited, &Refused::default())?;
             Ok(frame.html(StatusCode::OK, page))
         }
@@ -154,8 +153,11 @@ async fn given(
     frame: &Frame<'_>,
     typed: &Typed,
     project: &str,
-) -> Result<Option<wire::CreatedUser>, Failure> {
+) -> Result<Option<UserLink>, Failure> {
     let name = typed.text("name").trim();
+    if typed.text("invite") == "again" {
+        return users::make_link(frame.user, name).await.map(Some);
+    }
     let role = parse_role("role", typed.text("role"))?;
     if typed.text("invite") == "true" {
         let asked = CreateUser {
@@ -163,7 +165,7 @@ async fn given(
             roles: BTreeMap::from([(project.to_owned(), role)]),
             ..CreateUser::default()
         };
-        return users::invite(frame.user, asked).await.map(Some);
+        return Ok(users::invite(frame.user, asked).await?.link);
     }
     let set = users::give_role(frame.user, project, name, Some(role.converted())).await;
     set.map(|_| None).map_err(|failure| match failure.code {

@@ -221,10 +221,10 @@ impl Visible {
         Ok(())
     }
 
-    /// Submits a command that makes a token. The command gets the caller's rights, and the end of the caller's token.
+    /// Submits a command that makes a token. The command gets the caller with its rights, and the end of the caller's token.
     pub(crate) async fn create_token<C: Command>(
         &self,
-        create: impl FnOnce(Rights, Option<Timestamp>) -> C,
+        create: impl FnOnce(UserId, Rights, Option<Timestamp>) -> C,
     ) -> Result<C::Answer, Failure> {
         self.check_recent()?;
         // The roles of the owner always limit a token. So a person's token may also be for all projects.
@@ -232,7 +232,7 @@ impl Visible {
             projects: self.own_projects()?,
             ..self.rights()
         };
-        let create = create(granted, self.token_expires_at());
+        let create = create(self.own_user()?, granted, self.token_expires_at());
         Ok(self.managing()?.state().submit(create).await?)
     }
 
@@ -247,6 +247,8 @@ impl Visible {
         token: TokenId,
         to: UserId,
     ) -> Result<Arc<Token>, Failure> {
+        // The new owner may be stronger, and the caller may know the secret.
+        self.check_recent()?;
         let command = MoveToken { token, to };
         Ok(self.managing()?.state().submit(command).await?)
     }
@@ -308,7 +310,7 @@ impl Visible {
         self.submit(Shown(SignOut { user, session })).await
     }
 
-    /// Ends all sessions, and all tokens if they are to end. A token that does not manage tokens ends only itself and its own
+    /// Ends all sessions, and all tokens if they are to end. A token that may do less than its owner ends only itself and its own
     /// sessions.
     pub(crate) async fn sign_out_everywhere(&self, tokens: bool) -> Result<(), Failure> {
         let (user, with) = (self.own_user()?, self.only_sessions_with());
@@ -329,7 +331,7 @@ impl Visible {
         Ok(())
     }
 
-    /// Ends the caller's token. A person, or a token that manages tokens, ends all tokens of the user.
+    /// Ends the caller's token. A person, or a token that may do whatever its owner may, ends all tokens of the user.
     async fn end_tokens(&self) -> Result<(), Failure> {
         let own = self.principal().token();
         let tokens: Vec<TokenId> = match self.only_sessions_with() {
@@ -361,7 +363,8 @@ impl Visible {
         })
     }
 
-    /// Checks that the person of a session has just signed in. A stolen session must not become more than that.
+    /// Checks that the person of a session has just signed in, for acts that give rights. A stolen session must not become more than
+    /// that. A token proves itself with each request.
     pub(crate) fn check_recent(&self) -> Result<(), Failure> {
         let is_recent = self.state().read(|world| {
             let session = self.principal().session().and_then(|id| world.session(id));
@@ -372,7 +375,8 @@ impl Visible {
             .ok_or_else(|| Failure::from(Refusal::SignInAgain))
     }
 
-    pub(crate) async fn set_password(&self, password: PasswordHash) -> Result<(), Failure> {
+    /// Sets the caller's password. The caller's session ends, too.
+    pub(crate) async fn set_password(&self, password: PasswordHash) -> Result<Arc<User>, Failure> {
         let session = self.principal().session().ok_or_else(unauthorized)?;
         let user = self.own_user()?;
         let set = SetPassword {
@@ -380,8 +384,7 @@ impl Visible {
             session,
             password,
         };
-        self.acting()?.state().submit(set).await?;
-        Ok(())
+        Ok(self.acting()?.state().submit(set).await?)
     }
 
     /// Makes a link that signs a browser in with the caller's token. Links are in no record, so the audit log gets a separate

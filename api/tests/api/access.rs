@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 use http::Method;
 use model::{PlainToken, Scope, Scopes, TokenKind};
 
+use crate::browser::Browser;
 use crate::client::{Answer, Call};
 use crate::service::{Claimed, Seeded, Service, text};
 
@@ -116,6 +117,28 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{runner}", "11111111-1111-4111-8111-111111111111")
         .replace("{rule}", "a")
         .replace("{channel}", "a")
+}
+
+#[tokio::test]
+async fn no_route_accepts_a_session_together_with_a_token() {
+    let service = Service::start().await;
+    let (_, executed) = service.claimed("one").await;
+    let browser = Browser::admin(&service).await;
+    for route in ROUTES.iter() {
+        let token = match route.access {
+            Access::Public(_) | Access::Local(..) | Access::Link(_) => continue,
+            Access::Worker(_) => &executed.token,
+            Access::Runner(_)
+            | Access::User(..)
+            | Access::Session(_)
+            | Access::Page(..)
+            | Access::Action(..) => &service.admin,
+        };
+        let path = path(route, &executed, &executed.id);
+        let call = browser.call(route.method.clone(), &path).bearer(token);
+        let answer = browser.send(call).await;
+        assert_eq!(answer.status, 400, "{} {path}", route.method);
+    }
 }
 
 #[tokio::test]

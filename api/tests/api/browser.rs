@@ -44,6 +44,10 @@ impl<'a> Browser<'a> {
         Self { service, cookie }
     }
 
+    pub(crate) fn with_cookie(service: &'a Service, cookie: String) -> Self {
+        Self { service, cookie }
+    }
+
     pub(crate) async fn admin(service: &'a Service) -> Self {
         Self::with(service, &service.admin).await
     }

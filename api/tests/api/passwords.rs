@@ -3,12 +3,12 @@
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use http::Method;
-use model::UserId;
+use model::{Role, Scope, UserId};
 use serde_json::json;
 
 use crate::client::Call;
 use crate::people::{PASSWORD, Person, from, same, use_link, use_password};
-use crate::service::Service;
+use crate::service::{Service, text};
 
 #[tokio::test]
 async fn an_invited_person_chooses_a_password_once_and_signs_in_with_it() {
@@ -183,7 +183,7 @@ fn change(password: &str) -> (Method, &'static str, serde_json::Value) {
 }
 
 #[tokio::test]
-async fn a_new_password_needs_a_recent_sign_in_and_ends_the_other_sessions() {
+async fn a_new_password_needs_a_recent_sign_in_and_ends_all_sessions() {
     let service = Service::start().await;
     let (_, anna) = service.person("anna").await;
     let other = use_password("anna", PASSWORD).send(service.address).await;
@@ -192,8 +192,7 @@ async fn a_new_password_needs_a_recent_sign_in_and_ends_the_other_sessions() {
     let call = |person: &Person| person.call(method.clone(), path).json(&body);
     service.clock.advance(TimeDelta::minutes(10));
     let problem = call(&anna).send(service.address).await;
-    let problem = problem.problem(403, "forbidden");
-    assert!(problem["detail"].as_str().unwrap().contains("10 minutes"));
+    problem.problem(403, "sign_in_again");
 
     let again = use_password("anna", PASSWORD).send(service.address).await;
     let again = Person::of(&again);
@@ -210,9 +209,13 @@ async fn a_new_password_needs_a_recent_sign_in_and_ends_the_other_sessions() {
         .send(service.address)
         .await
         .problem(400, "invalid_request");
-    call(&again).send(service.address).await.expect(204);
-    assert!(again.is_signed_in(&service).await);
-    assert!(!other.is_signed_in(&service).await && !anna.is_signed_in(&service).await);
+    let answer = call(&again).send(service.address).await;
+    answer.expect(204);
+    for former in [&again, &other, &anna] {
+        assert!(!former.is_signed_in(&service).await);
+    }
+    // Only the browser that sent the password has a new session.
+    assert!(Person::of(&answer).is_signed_in(&service).await);
     let former = use_password("anna", PASSWORD).send(service.address).await;
     former.problem(401, "unauthorized");
     let new = use_password("anna", "another horse battery").send(service.address);
@@ -254,6 +257,93 @@ async fn making_tokens_in_a_session_needs_a_recent_sign_in() {
     service.clock.advance(TimeDelta::minutes(9));
     let answer = create(&anna).send(service.address).await;
     assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+#[tokio::test]
+async fn acts_that_give_rights_need_a_recent_sign_in() {
+    let service = Service::start().await;
+    let robot = service.robot("deploy", &[("main", Role::Operator)]).await;
+    service.person("anna").await;
+    service.token_of(robot, [Scope::JobRead], None).await;
+    let listed = Call::get("/v0/tokens").bearer(&service.admin);
+    let listed = listed.send(service.address).await.expect(200);
+    let own = text(&listed["items"][0]["id"]);
+    let device = service.owners_device().await;
+    service.clock.advance(TimeDelta::minutes(10));
+    let members = "/v0/projects/main/members";
+    let gives = [
+        (Method::POST, "/v0/users".to_owned(), json!({"name": "lee"})),
+        (Method::POST, "/v0/users/anna/link".to_owned(), json!({})),
+        (
+            Method::PATCH,
+            "/v0/users/deploy".to_owned(),
+            json!({"administrator": true}),
+        ),
+        (
+            Method::PATCH,
+            "/v0/users/deploy".to_owned(),
+            json!({"active": true}),
+        ),
+        (
+            Method::PUT,
+            format!("{members}/deploy"),
+            json!({"role": "maintainer"}),
+        ),
+        (
+            Method::PUT,
+            format!("{members}/anna"),
+            json!({"role": "viewer"}),
+        ),
+        (
+            Method::POST,
+            "/v0/tokens".to_owned(),
+            json!({"name": "ci", "scopes": ["job:read"], "user": "deploy"}),
+        ),
+        (
+            Method::POST,
+            format!("/v0/tokens/{own}/move"),
+            json!({"user": "deploy"}),
+        ),
+    ];
+    for (method, path, body) in &gives {
+        let call = Call::new(method.clone(), path).json(body).bearer(&device);
+        let answer = call.send(service.address).await;
+        answer.problem(403, "sign_in_again");
+    }
+    // What takes rights needs none.
+    for (method, path, body) in [
+        (
+            Method::PUT,
+            format!("{members}/deploy"),
+            json!({"role": "operator"}),
+        ),
+        (
+            Method::PUT,
+            format!("{members}/deploy"),
+            json!({"role": "viewer"}),
+        ),
+        (Method::DELETE, format!("{members}/deploy"), json!(null)),
+        (
+            Method::PATCH,
+            "/v0/users/deploy".to_owned(),
+            json!({"administrator": false}),
+        ),
+    ] {
+        let call = Call::new(method, path).bearer(&device);
+        let call = if body.is_null() {
+            call
+        } else {
+            call.json(&body)
+        };
+        let answer = call.send(service.address).await;
+        assert!(answer.status < 300, "{answer:?}");
+    }
+    // A token proves itself with each request.
+    for (method, path, body) in &gives {
+        let call = Call::new(method.clone(), path).json(body);
+        let answer = service.admin(call).await;
+        assert!(answer.status < 300, "{path}: {answer:?}");
+    }
 }
 
 #[tokio::test]

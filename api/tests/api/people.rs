@@ -84,7 +84,7 @@ fn giver(user: UserId) -> Giver {
     Giver {
         user,
         rights: Rights::admin(),
-        is_person: true,
+        token: None,
     }
 }
 

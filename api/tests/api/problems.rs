@@ -28,6 +28,10 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "needs ten thousand tokens; the model's tests check the limit",
     ),
     (
+        ErrorCode::SignInAgain,
+        "needs the session of a person; see `passwords`",
+    ),
+    (
         ErrorCode::LoginPending,
         "takes 30 s of real time; see the sign-in of devices",
     ),
@@ -69,7 +73,8 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
 fn all() -> BTreeMap<String, ErrorCode> {
     let successor = |code| match code {
         ErrorCode::Unauthorized => Some(ErrorCode::Forbidden),
-        ErrorCode::Forbidden => Some(ErrorCode::NoSuchRoute),
+        ErrorCode::Forbidden => Some(ErrorCode::SignInAgain),
+        ErrorCode::SignInAgain => Some(ErrorCode::NoSuchRoute),
         ErrorCode::NoSuchRoute => Some(ErrorCode::NotFound),
         ErrorCode::NotFound => Some(ErrorCode::ProjectNotFound),
         ErrorCode::ProjectNotFound => Some(ErrorCode::WorkflowNotFound),

@@ -307,7 +307,7 @@ impl Service {
             by: model::decide::Giver {
                 user: UserId::OWNER,
                 rights: model::Rights::admin(),
-                is_person: false,
+                token: None,
             },
         };
         self.handle.state().submit(create).await.unwrap().user.id
@@ -335,6 +335,7 @@ impl Service {
             life,
             projects: model::Projects::All,
             owner,
+            by: owner,
             granted_by: model::Rights::admin(),
             ends_by: None,
         };
@@ -357,6 +358,7 @@ impl Service {
             ),
             life: None,
             owner: UserId::OWNER,
+            by: UserId::OWNER,
             granted_by: model::Rights::admin(),
             ends_by: None,
         };

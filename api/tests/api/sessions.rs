@@ -2,6 +2,7 @@
 
 use chrono::TimeDelta;
 use http::Method;
+use model::Scope;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Call};
@@ -169,6 +170,36 @@ async fn signing_out_everywhere_ends_open_streams_but_keeps_the_token() {
     );
     let jobs = Call::get("/v0/jobs").bearer(&secret).send(service.address);
     jobs.await.problem(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_token_ends_no_session_that_may_do_more() {
+    let service = Service::start().await;
+    let device = service.owners_device().await;
+    let weak = [Scope::TokenWrite, Scope::JobRead];
+    let other = service.personal([Scope::JobRead], None).await;
+    let works = async |secret: &str| {
+        let call = Call::get("/v0/me").bearer(secret);
+        call.send(service.address).await.status == 200
+    };
+    for is_session in [false, true] {
+        let secret = service.personal(weak, None).await;
+        let cookie = signed_in(&service, &secret).await;
+        let with = |call: Call| match is_session {
+            true => from_page(call, &cookie),
+            false => call.bearer(&secret),
+        };
+        let listed = with(Call::get("/v0/sessions")).send(service.address);
+        let listed = listed.await.expect(200);
+        assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
+        let all = with(delete("/v0/sessions?tokens=true"));
+        all.send(service.address).await.expect(204);
+        assert!(!works(&secret).await);
+        assert!(works(&device).await && works(&other).await);
+    }
+    // A token that may do whatever its owner may ends all of them.
+    service.admin(delete("/v0/sessions")).await.expect(204);
+    assert!(!works(&device).await && works(&other).await);
 }
 
 #[tokio::test]

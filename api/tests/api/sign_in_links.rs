@@ -62,7 +62,11 @@ async fn a_link_signs_one_browser_in_and_viewing_it_does_not_consume_it() {
         assert_eq!(answer.header("set-cookie"), None);
     }
     let page = Call::get(&path).send(service.address).await;
-    assert!(page.text().contains("tester"), "{page:?}");
+    let text_of = "as <b>owner</b>, with the rights of the access token <b>tester</b>.";
+    assert!(page.text().contains(text_of), "{page:?}");
+    let (whole, _) = make(&service, &service.owners_device().await).await;
+    let whole = Call::get(&whole).send(service.address).await;
+    assert!(whole.text().contains("as <b>owner</b>."), "{whole:?}");
     let field = format!("name=\"link\" value=\"{secret}\"");
     assert!(page.text().contains(&field), "{page:?}");
 

@@ -1,6 +1,7 @@
 //! The pages of people: invitations, passwords, devices, users and members.
 
 use http::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 
 use crate::browser::{Browser, sign_in, typed};
@@ -120,7 +121,12 @@ async fn a_new_password_needs_a_recent_sign_in_of_the_person() {
     assert_eq!(page.status, 422, "{page:?}");
     assert!(page.text().contains("must be the same password"));
     let form = [("password", other), ("again", other)];
-    assert_eq!(kim.done("/settings/password", &form).await, "/settings");
+    let answer = kim.post("/settings/password", &form).await;
+    assert_eq!(answer.header("location"), Some("/settings"), "{answer:?}");
+    assert_eq!(kim.get("/jobs").await.status, 303, "the former cookie");
+    let cookie = answer.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    let kim = Browser::with_cookie(&service, cookie);
     let old = [("user", "kim"), ("password", PASSWORD)];
     assert_eq!(login(&service, &old).await.status, 401);
     service.clock.advance(chrono::TimeDelta::minutes(11));
@@ -137,6 +143,16 @@ async fn a_new_password_needs_a_recent_sign_in_of_the_person() {
 }
 
 #[tokio::test]
+async fn a_service_has_no_password() {
+    let service = Service::start().await;
+    let robot = service.robot("deploy", &[]).await;
+    let token = service.token_of(robot, [model::Scope::Admin], None).await;
+    let page = Browser::with(&service, &token).await;
+    let page = page.page("/settings").await;
+    assert!(page.contains("deploy") && !page.to_lowercase().contains("password"));
+}
+
+#[tokio::test]
 async fn a_device_is_signed_in_by_the_person_who_confirms_its_code() {
     let service = Service::start().await;
     let kim = person(&service, "kim", "main=viewer").await;
@@ -146,7 +162,7 @@ async fn a_device_is_signed_in_by_the_person_who_confirms_its_code() {
     check_markup("/device", &page);
     let code = text(&begun["user_code"]);
     assert!(
-        page.contains(&code) && page.contains("&lt;laptop&gt;"),
+        page.contains(&code) && page.contains("<bdi>&lt;laptop&gt;</bdi>"),
         "{page}"
     );
     let stranger = Call::get(text(&begun["url_path"]))
@@ -172,6 +188,50 @@ async fn a_device_is_signed_in_by_the_person_who_confirms_its_code() {
             .await
             .contains("No device waits")
     );
+}
+
+#[tokio::test]
+async fn a_page_that_gives_rights_sends_to_the_sign_in_and_back() {
+    let service = Service::start().await;
+    let admin = Browser::admin(&service).await;
+    drop(invited(&admin, "kim", "main=viewer").await);
+    service.clock.advance(chrono::TimeDelta::minutes(10));
+    let begun = Call::post("/v0/device-logins").json(&json!({ "device": "laptop" }));
+    let begun = begun.send(service.address).await.expect(201);
+    let code = text(&begun["user_code"]);
+    let members = "/projects/main/members";
+    for (page, path, form) in [
+        (
+            "/users",
+            "/users",
+            vec![("name", "lee"), ("kind", "service")],
+        ),
+        ("/users/kim", "/users/kim/link", vec![]),
+        ("/users/kim", "/users/kim", vec![("administrator", "true")]),
+        (
+            members,
+            members,
+            vec![("name", "kim"), ("role", "operator")],
+        ),
+        (members, members, vec![("name", "kim"), ("invite", "again")]),
+        (
+            "/tokens",
+            "/tokens",
+            vec![("name", "ci"), ("scopes", "job:read")],
+        ),
+        ("/device", "/device", vec![("code", code.as_str())]),
+    ] {
+        let call = admin.call(Method::POST, path);
+        let call = call.header("referer", &format!("http://localhost{page}"));
+        let answer = admin.send(typed(call, &form)).await;
+        assert_eq!(answer.status, 403, "{path}: {answer:?}");
+        check_markup(path, answer.text());
+        let next = utf8_percent_encode(page, NON_ALPHANUMERIC);
+        let link = format!("href=\"/login?next={next}\">Sign in again</a>");
+        assert!(answer.text().contains(&link), "{answer:?}");
+    }
+    let devices = service.handle.sign_ins();
+    assert!(devices.waiting_device(&code).is_some(), "not confirmed");
 }
 
 #[tokio::test]
@@ -242,6 +302,18 @@ async fn a_maintainer_invites_and_removes_and_others_only_look() {
     let form = [("name", "lee"), ("role", "maintainer")];
     assert_eq!(lee.post("/projects/main/members", &form).await.status, 403);
     assert_eq!(lee.get("/projects/other/members").await.status, 404);
+    // An invitation that has ended is made again.
+    let form = [("name", "max"), ("role", "viewer"), ("invite", "true")];
+    let former = link_in(&kim.post("/projects/main/members", &form).await);
+    let page = kim.page("/projects/main/members").await;
+    assert!(page.contains("Invite max again") && !page.contains("Invite lee again"));
+    let form = [("name", "max"), ("invite", "again")];
+    let page = kim.post("/projects/main/members", &form).await;
+    assert_eq!(page.status, 200, "{page:?}");
+    let link = link_in(&page);
+    assert_ne!(link, former);
+    assert_eq!(Call::get(&link).send(service.address).await.status, 200);
+    assert_eq!(Call::get(&former).send(service.address).await.status, 404);
     // A maintainer of one project is none of the other.
     let page = kim.page("/projects/other/members").await;
     assert!(!page.contains("action=\"/projects/"), "{page}");

@@ -185,9 +185,9 @@ async fn a_maintainer_gives_roles_up_to_the_own_one_in_the_own_project() {
         } else {
             Value::Null
         };
-        team.ask(maintainer, method, path, &body)
-            .await
-            .problem(403, "forbidden");
+        let refused = team.ask(maintainer, method, path, &body).await;
+        let hint = text(&refused.problem(403, "forbidden")["hint"]);
+        assert!(hint.starts_with("an administrator makes others"), "{hint}");
     }
     team.get(maintainer, "users/vic")
         .await

@@ -47,6 +47,7 @@ fn create_token() -> CreateToken {
         projects: Projects::All,
         life: Some(TimeDelta::days(400)),
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     }
@@ -65,7 +66,7 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
         })]
     );
     let sign_in = |secret: TokenHash| SignIn {
-        by: SignedInBy::Token(UsedToken { token: id, secret }),
+        by: SignedInBy::token(UsedToken { token: id, secret }),
         is_device: false,
         device: "a browser".to_owned(),
         address: "192.0.2.1".parse().unwrap(),

@@ -151,12 +151,17 @@ pub enum Refusal {
     TooStrong,
     #[error("only the owner of a token can give it a new secret")]
     NotYourToken,
+    /// With a token of another person, the caller would act as that person.
+    #[error("administrators make tokens for service users; people make their own")]
+    NotForOthers,
     #[error("there is no such user")]
     NoSuchUser,
     #[error("the name `{name}` is taken; names of users are never given again")]
     UserExists { name: String },
     #[error("there are {users} users, which is the limit")]
     TooManyUsers { users: usize },
+    #[error("{invitations} invitations that you have made are open, which is the limit")]
+    TooManyInvitations { invitations: usize },
     /// The invitation or reset is unknown, used up, too old, or its maker has lost the right to make it.
     #[error("there is no such link")]
     NoSuchUserLink,
@@ -168,7 +173,7 @@ pub enum Refusal {
     /// The user cannot have a link for a new password.
     #[error("{problem}")]
     NoPasswordOf { problem: &'static str },
-    #[error("this needs a sign-in within the last 10 minutes")]
+    #[error("this needs a sign-in of the last 10 minutes")]
     SignInAgain,
     /// Nobody could manage the installation any more.
     #[error("this is the last administrator who can sign in; make another one first")]

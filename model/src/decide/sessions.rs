@@ -30,7 +30,11 @@ pub struct SignIn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignedInBy {
     /// A token. The session may do what the token may.
-    Token(UsedToken),
+    Token {
+        used: UsedToken,
+        /// When the token was presented. None: now.
+        signed_in_at: Option<Timestamp>,
+    },
     /// A password, or a link for the whole person.
     Person {
         user: UserId,
@@ -42,23 +46,32 @@ pub enum SignedInBy {
 }
 
 impl SignedInBy {
+    /// A token that is presented now.
+    pub const fn token(used: UsedToken) -> Self {
+        Self::Token {
+            used,
+            signed_in_at: None,
+        }
+    }
+
     /// Another session of the same caller. None for jobs and for links to blobs.
     pub fn of(world: &World, principal: &Principal) -> Option<Self> {
         match principal.credential {
-            Credential::Token(used) => Some(Self::Token(used)),
+            Credential::Token(used) => Some(Self::token(used)),
             Credential::Session(session, _) => Some(Self::of_session(world.session(session)?)),
             Credential::Link(_) | Credential::Job(_) => None,
         }
     }
 
-    /// Another session like this one. It is not younger than the sign-in of this one.
+    /// Another session like this one. It is not younger than the sign-in of this one, and ends no later.
     pub fn of_session(session: &BrowserSession) -> Self {
+        let signed_in_at = Some(session.proven_at());
         match session.with {
-            Some(used) => Self::Token(used),
+            Some(used) => Self::Token { used, signed_in_at },
             None => Self::Person {
                 user: session.user,
                 epoch: session.epoch,
-                signed_in_at: session.signed_in_at.or(Some(session.created_at)),
+                signed_in_at,
             },
         }
     }
@@ -69,7 +82,7 @@ impl SignedInBy {
     /// If the token or the user is not valid any more, or the user's password has changed.
     pub fn user<'w>(&self, world: &'w World, now: Timestamp) -> Result<&'w Arc<User>, Refusal> {
         let user = match self {
-            Self::Token(used) => {
+            Self::Token { used, .. } => {
                 let token = world.token(used.token);
                 let token = token.filter(|token| token.accepts(&used.secret, now));
                 world.user(token.ok_or(Refusal::NoSuchToken)?.owner)
@@ -99,7 +112,7 @@ impl Command for SignIn {
         let now = moment.steady;
         let user = self.by.user(world, now)?;
         let (with, signed_in_at) = match self.by {
-            SignedInBy::Token(used) => (Some(used), None),
+            SignedInBy::Token { used, signed_in_at } => (Some(used), signed_in_at),
             SignedInBy::Person { signed_in_at, .. } => (None, signed_in_at),
         };
         let secret = match self.is_device {
@@ -192,7 +205,7 @@ impl Command for SignOut {
     }
 }
 
-/// End all sessions of a user.
+/// End all sessions of a user, and the invitations and links that the user has made for others.
 #[derive(Debug, Clone)]
 pub struct SignOutEverywhere {
     pub user: UserId,
@@ -218,7 +231,7 @@ impl Command for SignOutEverywhere {
             epoch: user.epoch + 1,
             ..User::clone(user)
         };
-        let changes = sessions_removed(world, user.id, None);
+        let changes = sessions_removed(world, user.id);
         Ok(Decision::of(
             changes.chain([Change::User(Arc::new(raised))]),
         ))

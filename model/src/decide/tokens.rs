@@ -25,6 +25,8 @@ pub struct CreateToken {
     pub projects: Projects,
     /// Who will act with the token: the caller, or a service.
     pub owner: UserId,
+    /// The caller.
+    pub by: UserId,
     /// The lifetime of the token. None for an unlimited lifetime.
     pub life: Option<TimeDelta>,
     /// The rights of the caller. The token cannot have more rights.
@@ -56,6 +58,10 @@ impl Command for CreateToken {
         }
         let owner = world.user(self.owner).filter(|owner| owner.is_active());
         let owner = owner.ok_or(Refusal::NoSuchUser)?;
+        let is_of_service = self.granted_by.is_administrator() && !owner.is_person();
+        if owner.id != self.by && !is_of_service {
+            return Err(Refusal::NotForOthers);
+        }
         let of_owner = world.tokens_of(owner.id);
         let tokens = of_owner.count();
         if tokens >= TOKENS_OF_USER {

@@ -54,9 +54,10 @@ fn unbacked<'w>(
     });
     let registrations = registrations.map(|it| Change::RegistrationRemoved(it.id));
     let invited = world.users().filter(move |other| {
-        let by = other.link.as_ref().and_then(|link| link.made_by);
-        let may = maker.is_some_and(|maker| maker.may_invite(other));
-        other.id != user && by == Some(user) && !may
+        let may = |rights: Rights| rights.may_give(other.is_administrator, &other.roles);
+        let link = other.link.as_ref();
+        let rights = link.and_then(|link| rights(link.token, link.made_by));
+        other.id != user && rights.is_some_and(|rights| !rights.is_some_and(may))
     });
     let invited = invited.map(|other| {
         let mut other = User::clone(other);
@@ -99,7 +100,7 @@ pub(super) fn ended(world: &World, before: &Arc<User>, user: User) -> Decision<U
         mut changes,
         answer: user,
     } = stored(before, user);
-    changes.extend(sessions_removed(world, user.id, None));
+    changes.extend(sessions_removed(world, user.id));
     let mut left = left_of(world, user.id);
     changes.extend(left.by_ref().take(RECORDS_OF_USER_REMOVED));
     let is_unfinished = left.next().is_some();
@@ -131,14 +132,14 @@ impl Command for EndOfUser {
             }
             UserPart::Sessions => {
                 user.epoch += 1;
-                signed_out(world, user, None)
+                signed_out(world, user)
             }
             UserPart::Password => {
                 if user.is_person() {
                     user.kind = UserKind::Person { password: None };
                 }
                 user.epoch += 1;
-                signed_out(world, user, None)
+                signed_out(world, user)
             }
             UserPart::Link => {
                 user.link = None;

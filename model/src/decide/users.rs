@@ -9,16 +9,15 @@ use super::tokens::is_admin_token;
 use super::user_ends::{Updated, ended, left_of, with_rights};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::{INVITATION, PASSWORD_RESET, SESSIONS_REMOVED, USERS};
+use crate::limits::{INVITATION, INVITATIONS_OF_USER, PASSWORD_RESET, SESSIONS_REMOVED, USERS};
 use crate::moment::Moment;
 use crate::rights::Rights;
 use crate::role::Role;
 use crate::scope::Scope;
-use crate::session::BrowserSession;
 use crate::token::{PlainToken, TokenHash, TokenKind};
 use crate::user::{PasswordHash, User, UserKind, UserLink, UserName, UserState};
 use crate::world::World;
-use crate::{ProjectId, SessionId, Timestamp, UserId};
+use crate::{ProjectId, SessionId, Timestamp, TokenId, UserId};
 
 /// Who changes users.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +25,8 @@ pub struct Giver {
     pub user: UserId,
     /// Nobody gives more than these.
     pub rights: Rights,
-    /// True if the whole person acts, and not a program with a token.
-    pub is_person: bool,
+    /// The token with which the user acts. None for the whole person.
+    pub token: Option<TokenId>,
 }
 
 /// Make a user. A person gets an invitation.
@@ -86,7 +85,7 @@ impl Command for CreateUser {
         if self.is_service {
             return Ok(changed(user, None));
         }
-        Ok(with_link(user, Some(self.by.user), moment))
+        with_link(world, user, Some(&self.by), moment)
     }
 }
 
@@ -100,21 +99,38 @@ fn changed(user: User, secret: Option<PlainToken>) -> Decision<NewUser> {
 
 /// Gives a user a new link. The former one ends.
 fn with_link(
+    world: &World,
     mut user: User,
-    made_by: Option<UserId>,
+    by: Option<&Giver>,
     moment: &mut Moment<'_>,
-) -> Decision<NewUser> {
+) -> Result<Decision<NewUser>, Refusal> {
     let life = match user.state {
         UserState::Invited => INVITATION,
         UserState::Active | UserState::Deactivated | UserState::Deleted => PASSWORD_RESET,
     };
+    let maker = by.and_then(|by| world.user(by.user));
+    let invited_by = maker.filter(|_| user.state == UserState::Invited);
+    if let Some(maker) = invited_by {
+        let is_its = |other: &&Arc<User>| {
+            let link = other.link.as_ref();
+            let link = link.filter(|it| it.made_by == Some(maker.id) && other.id != user.id);
+            other.state == UserState::Invited
+                && link.is_some_and(|link| world.is_open(other, link, moment.steady))
+        };
+        let invitations = world.users().filter(is_its).count();
+        if invitations >= INVITATIONS_OF_USER {
+            return Err(Refusal::TooManyInvitations { invitations });
+        }
+    }
     let secret = PlainToken::random(TokenKind::UserLink, moment.entropy);
     user.link = Some(UserLink {
         hash: secret.hash(),
-        made_by,
+        made_by: by.map(|by| by.user),
+        token: by.and_then(|by| by.token),
+        epoch: maker.map_or(0, |maker| maker.epoch),
         expires_at: moment.steady + life,
     });
-    changed(user, Some(secret))
+    Ok(changed(user, Some(secret)))
 }
 
 /// Make a new invitation for a user who has not accepted one, or a link for a new password.
@@ -146,12 +162,11 @@ impl Command for MakeUserLink {
                 return Err(Refusal::MayNotGive);
             }
             // A token that somebody has stolen must not become the whole person.
-            if by.user == user.id && !by.is_person && user.password().is_some() {
+            if by.user == user.id && by.token.is_some() && user.password().is_some() {
                 return Err(Refusal::OwnPassword);
             }
         }
-        let made_by = self.by.map(|by| by.user);
-        Ok(with_link(User::clone(user), made_by, moment))
+        with_link(world, User::clone(user), self.by.as_ref(), moment)
     }
 }
 
@@ -178,7 +193,7 @@ impl Command for UseUserLink {
             link: None,
             ..with_password(user, self.password)
         };
-        Ok(signed_out(world, user, None))
+        Ok(signed_out(world, user))
     }
 }
 
@@ -192,28 +207,18 @@ fn with_password(user: &User, password: PasswordHash) -> User {
     }
 }
 
-/// Stores a user whose epoch was raised. So all sessions end, except one that may be kept.
-pub(super) fn signed_out(
-    world: &World,
-    user: User,
-    keep: Option<SessionId>,
-) -> Decision<Arc<User>> {
+/// Stores a user whose epoch was raised. So all sessions end.
+pub(super) fn signed_out(world: &World, user: User) -> Decision<Arc<User>> {
     let user = Arc::new(user);
     let mut changes = vec![Change::User(user.clone())];
-    if let Some(session) = keep.and_then(|keep| world.session(keep)) {
-        changes.push(Change::Session(Arc::new(BrowserSession {
-            epoch: user.epoch,
-            ..BrowserSession::clone(session)
-        })));
-    }
-    changes.extend(sessions_removed(world, user.id, keep));
+    changes.extend(sessions_removed(world, user.id));
     Decision {
         changes,
         answer: user,
     }
 }
 
-/// Change the own password. All other sessions of the user end.
+/// Change the own password. All sessions of the user end; the browser signs in again with the new password.
 #[derive(Debug, Clone)]
 pub struct SetPassword {
     pub user: UserId,
@@ -244,7 +249,7 @@ impl Command for SetPassword {
             link: None,
             ..with_password(user, self.password)
         };
-        Ok(signed_out(world, user, Some(self.session)))
+        Ok(signed_out(world, user))
     }
 }
 
@@ -402,13 +407,7 @@ fn keep_an_administrator(world: &World, now: Timestamp, after: &User) -> Result<
 }
 
 /// Removes sessions of a user whose epoch is raised. A later sign-in removes what is left of them.
-pub(super) fn sessions_removed(
-    world: &World,
-    user: UserId,
-    keep: Option<SessionId>,
-) -> impl Iterator<Item = Change> {
-    let sessions = world.sessions_of(user);
-    let ended = sessions.filter(move |session| keep != Some(session.id));
-    let some = ended.take(SESSIONS_REMOVED).cloned();
+pub(super) fn sessions_removed(world: &World, user: UserId) -> impl Iterator<Item = Change> {
+    let some = world.sessions_of(user).take(SESSIONS_REMOVED).cloned();
     some.map(Change::SessionRemoved)
 }

@@ -22,6 +22,7 @@ fn token(test: &mut TestWorld, name: &str, scope: Scope) -> NewToken {
         life: None,
         projects: Projects::All,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     });
@@ -31,7 +32,7 @@ fn token(test: &mut TestWorld, name: &str, scope: Scope) -> NewToken {
 
 fn session(test: &mut TestWorld, of: &NewToken) -> SessionId {
     let signed_in = test.run(SignIn {
-        by: SignedInBy::Token(UsedToken {
+        by: SignedInBy::token(UsedToken {
             token: of.token.id,
             secret: of.secret.hash(),
         }),
@@ -130,7 +131,7 @@ fn giver() -> Giver {
     Giver {
         user: UserId::OWNER,
         rights: Rights::admin(),
-        is_person: true,
+        token: None,
     }
 }
 

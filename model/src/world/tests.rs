@@ -49,6 +49,7 @@ fn a_token_is_not_found_by_its_earlier_hash() {
         life: None,
         projects: crate::Projects::All,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: crate::Rights::admin(),
         ends_by: None,
     };

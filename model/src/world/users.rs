@@ -90,15 +90,17 @@ impl World {
         self.is_open(user, link, now).then_some(user)
     }
 
-    /// True if a link can still be used. It ends with the right of its maker.
+    /// True if a link can still be used. It ends with the right and the token of its maker, and with a sign-out everywhere.
     pub fn is_open(&self, user: &User, link: &UserLink, now: Timestamp) -> bool {
         let may_open = match user.state {
             UserState::Invited | UserState::Active => true,
             UserState::Deactivated | UserState::Deleted => false,
         };
         let may_give = |maker| {
-            let maker = self.user(maker).filter(|maker| maker.is_active());
-            maker.is_some_and(|maker| maker.may_invite(user))
+            let is_of_epoch = self.user(maker).is_some_and(|it| it.epoch == link.epoch);
+            let rights = self.rights_of_maker(link.token, Some(maker), now);
+            let rights = rights.filter(|_| is_of_epoch);
+            rights.is_some_and(|rights| rights.may_give(user.is_administrator, &user.roles))
         };
         may_open && now < link.expires_at && link.made_by.is_none_or(may_give)
     }

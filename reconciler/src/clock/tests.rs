@@ -90,6 +90,7 @@ async fn create_token(daemon: &TestDaemon) -> Arc<Token> {
         life: Some(TimeDelta::days(1)),
         projects: model::Projects::All,
         owner: model::UserId::OWNER,
+        by: model::UserId::OWNER,
         granted_by: model::Rights::admin(),
         ends_by: None,
     };

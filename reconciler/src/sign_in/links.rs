@@ -63,7 +63,7 @@ impl SignInLinks {
 
     fn end(&mut self, user: UserId, with: Option<TokenId>) {
         let is_with = |link: &Link, token| match link.by {
-            SignedInBy::Token(used) => used.token == token,
+            SignedInBy::Token { used, .. } => used.token == token,
             SignedInBy::Person { .. } => false,
         };
         self.0
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn token(n: usize) -> SignedInBy {
-        SignedInBy::Token(UsedToken {
+        SignedInBy::token(UsedToken {
             token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
             secret: TokenHash::of("a secret"),
         })

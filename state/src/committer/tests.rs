@@ -204,6 +204,7 @@ fn create_token() -> CreateToken {
         life: None,
         projects: model::Projects::All,
         owner: owner(OWNERS[turn]),
+        by: owner(OWNERS[turn]),
         granted_by: model::Rights::admin(),
         ends_by: None,
     }

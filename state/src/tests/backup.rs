@@ -237,6 +237,7 @@ async fn made(opened: &Opened, name: &str, scope: Scope) -> NewToken {
         projects: Projects::All,
         life: None,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };
@@ -282,7 +283,7 @@ async fn credentials_revoked_since_the_backup_are_ended_after_a_restore() {
     let renewed = made(&opened, "renewed", Scope::JobRead).await;
     regenerate(&opened, &before, 2).await;
     let sign_in = SignIn {
-        by: SignedInBy::Token(UsedToken {
+        by: SignedInBy::token(UsedToken {
             token: before.token.id,
             secret: opened
                 .state

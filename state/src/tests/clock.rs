@@ -52,6 +52,7 @@ async fn create_token(opened: &Opened) -> TokenId {
         life: Some(LIFE),
         projects: Projects::All,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };

@@ -27,7 +27,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         (first.id, first.hash)
     });
     let sign_in = SignIn {
-        by: SignedInBy::Token(UsedToken { token, secret }),
+        by: SignedInBy::token(UsedToken { token, secret }),
         is_device: false,
         device: "a browser".to_owned(),
         address: "192.0.2.1".parse().unwrap(),
@@ -58,7 +58,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
         by: Giver {
             user: UserId::OWNER,
             rights: Rights::admin(),
-            is_person: false,
+            token: Some(token),
         },
     };
     state.submit(invite).await.unwrap();

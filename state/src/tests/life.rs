@@ -127,6 +127,7 @@ async fn a_token_is_made_once_for_its_key_even_across_a_restart() {
             life: None,
             projects: Projects::All,
             owner: UserId::OWNER,
+            by: UserId::OWNER,
             granted_by: Rights::admin(),
             ends_by: None,
         },

@@ -56,8 +56,9 @@ pub fn login(visit: &Visit, page: &Login<'_>) -> Markup {
 
 /// A link that signs in one browser, once.
 pub struct SignInLink<'a> {
-    /// The name of the token that created it.
-    pub token: &'a str,
+    pub user: &'a str,
+    /// The name of the token that made it. None for the whole person.
+    pub token: Option<&'a str>,
     pub link: &'a str,
 }
 
@@ -68,8 +69,9 @@ pub fn sign_in_link(visit: &Visit, page: &SignInLink<'_>) -> Markup {
             div.body {
                 h1 { "Sign in to Everscan" }
                 p {
-                    "This link signs this browser in once, with the rights of the access token "
-                    b { (page.token) } "."
+                    "This link signs this browser in once, as " b { (page.user) }
+                    @if let Some(token) = page.token { ", with the rights of the access token " b { (token) } }
+                    "."
                 }
                 form method="post" action=(links::LOGIN) {
                     input type="hidden" name="link" value=(page.link);
@@ -151,7 +153,7 @@ pub fn device(visit: &Visit, page: &DevicePage<'_>) -> Markup {
                     }
                     DevicePage::Found(device) => (found(visit, device)),
                     DevicePage::Confirmed { name } => {
-                        p { b { (name) } " is signed in. You can close this page." }
+                        p { b { bdi { (name) } } " is signed in. You can close this page." }
                         p { a href=(links::SETTINGS) { "Your sessions" } }
                     }
                 }
@@ -164,7 +166,7 @@ pub fn device(visit: &Visit, page: &DevicePage<'_>) -> Markup {
 fn found(visit: &Visit, device: &Device<'_>) -> Markup {
     let you = visit.viewer.as_ref().map_or("", |viewer| &viewer.name);
     html! {
-        p { "The device " b { (device.name) } " at " (device.address) " shows the code " b { code { (device.code) } } "." }
+        p { "The device " b { bdi { (device.name) } } " at " (device.address) " shows the code " b { code { (device.code) } } "." }
         p { "Confirm only if you have just run " code { "everscan login" } " there. It is then signed in as " b { (you) } ", and may do what this browser may do." }
         (form::post(visit, "device", links::DEVICE, &html! {
             input type="hidden" name="code" value=(device.code);

@@ -1,7 +1,7 @@
 //! The members of a project.
 
 use maud::{Markup, html};
-use wire::{Member, Page, Role, Scope, UserKind, UserLink};
+use wire::{Member, Page, Role, Scope, UserKind, UserLink, UserState};
 
 use super::users::{NAME_HINT, new_link, shape};
 use crate::form::{Field, Refused};
@@ -52,12 +52,23 @@ fn row(visit: &Visit, page: &Members<'_>, member: &Member) -> Markup {
             td { (member.role.as_str()) }
             td.end {
                 @if visit.may_in(page.project, Scope::MemberWrite) {
+                    @if member.state == UserState::Invited { (invite_again(visit, page.project, &member.user)) }
                     (form::guarded(visit, &links::remove_member(page.project, &member.user), "Remove",
                         "The user no longer sees the project. What the user follows there ends at once."))
                 }
             }
         }
     }
+}
+
+fn invite_again(visit: &Visit, project: &str, user: &str) -> Markup {
+    let fields = html! {
+        input type="hidden" name="name" value=(user);
+        input type="hidden" name="invite" value="again";
+    };
+    let label = format!("Invite {user} again");
+    let note = "Makes a new link, which is good for 72 hours. An earlier link ends.";
+    form::disclosed(visit, &links::members(project), &label, note, &fields)
 }
 
 fn add(visit: &Visit, page: &Members<'_>) -> Markup {

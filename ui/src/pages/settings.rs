@@ -1,7 +1,7 @@
 //! The viewer's own settings, password, sessions and tokens.
 
 use maud::{Markup, html};
-use wire::{Session, Token, User};
+use wire::{Session, Token, User, UserKind};
 
 use crate::form::{Field, Refused};
 use crate::list::{card, empty, facts, table};
@@ -36,7 +36,7 @@ pub fn settings(visit: &Visit, page: &Settings<'_>) -> Markup {
         (heading("Settings", &html! {}, &html! {}))
         (card("you", "You", &html! {}, &who(visit, page.user)))
         (card("browser", "This browser", &html! {}, &browser()))
-        (card("password", "Password", &html! {}, &password(visit, page)))
+        @if page.user.kind == UserKind::Person { (card("password", "Password", &html! {}, &password(visit, page))) }
         (card("sessions", "Sessions", &html! { (page.sessions.len()) }, &sessions(visit, page)))
         (card("tokens", "Tokens", &html! { a href=(links::TOKENS) { "make and change" } }, &tokens(page.tokens)))
     };

@@ -69,7 +69,8 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
             pages::sign_in_link(
                 stranger,
                 &SignInLink {
-                    token: &texts.text("initial admin"),
+                    user: &texts.text("owner"),
+                    token: Some(&texts.text("initial admin")),
                     link: &texts.text("evi_secret"),
                 },
             ),

@@ -181,6 +181,7 @@ pub(crate) fn full(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup)> {
             "settings-with-token",
             profile(PasswordForm::NotWithToken, none),
         ),
+        ("settings-first", profile(PasswordForm::ByLink, none)),
         ("settings-bare", pages::settings(visit, &bare_profile)),
         ("welcome", welcome(true, none)),
         ("welcome-reset", welcome(false, &refused(texts, &["again"]))),

@@ -46,6 +46,7 @@ fn create_token() -> CreateToken {
         life: Some(LIFE),
         projects: crate::Projects::All,
         owner: crate::UserId::OWNER,
+        by: crate::UserId::OWNER,
         granted_by: crate::Rights::admin(),
         ends_by: None,
     }

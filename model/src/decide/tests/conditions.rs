@@ -377,6 +377,7 @@ fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
         projects: Projects::All,
         life: Some(TimeDelta::days(8)),
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };
@@ -403,6 +404,7 @@ fn the_warning_before_the_end_of_a_token_ends_with_the_token() {
         projects: Projects::All,
         life: Some(TimeDelta::days(8)),
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };

@@ -27,6 +27,7 @@ fn create() -> CreateToken {
         life: None,
         projects: Projects::All,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     }

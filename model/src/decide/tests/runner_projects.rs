@@ -68,6 +68,7 @@ fn maker(test: &mut TestWorld, projects: Projects) -> Maker {
         projects,
         life: None,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     };

@@ -7,11 +7,11 @@ use chrono::TimeDelta;
 use crate::decide::{
     CreateToken, InitialToken, NewToken, Refusal, RegenerateToken, RevokeToken, SignIn, SignedInBy,
 };
-use crate::limits::{SESSIONS, TOKENS, TOKENS_OF_USER};
+use crate::limits::{SESSION_LIFE, SESSIONS, TOKENS, TOKENS_OF_USER};
 use crate::testing::TestWorld;
 use crate::{
     Change, Projects, Rights, Scope, Scopes, Token, TokenHash, TokenId, TokenManager, UsedToken,
-    User, UserId,
+    User, UserId, UserKind,
 };
 
 fn create(scopes: &[Scope]) -> CreateToken {
@@ -21,6 +21,7 @@ fn create(scopes: &[Scope]) -> CreateToken {
         life: Some(TimeDelta::days(1)),
         projects: Projects::All,
         owner: UserId::OWNER,
+        by: UserId::OWNER,
         granted_by: Rights::admin(),
         ends_by: None,
     }
@@ -180,9 +181,88 @@ fn a_user_has_a_bounded_number_of_tokens_and_no_service_uses_it_up() {
     test.world.apply(&Change::User(Arc::new(other)));
     let of_other = CreateToken {
         owner,
+        by: owner,
         ..create(&[Scope::JobRead])
     };
     test.run(of_other).unwrap();
+}
+
+#[test]
+fn administrators_make_tokens_of_services_and_of_nobody_else() {
+    let mut test = TestWorld::new();
+    let mut user = |name: &str, kind| {
+        let other = User {
+            id: UserId::random(&mut test.entropy),
+            name: name.parse().unwrap(),
+            kind,
+            ..User::owner(test.now)
+        };
+        test.world.apply(&Change::User(Arc::new(other.clone())));
+        other.id
+    };
+    let person = user("kim", UserKind::Person { password: None });
+    let service = user("deploy", UserKind::Service);
+    let limited = Rights::limited(Scopes::from_iter([Scope::JobRead]), Projects::All);
+    for (owner, by, granted_by, is_made) in [
+        (service, UserId::OWNER, Rights::admin(), true),
+        (service, service, limited.clone(), true),
+        (person, UserId::OWNER, Rights::admin(), false),
+        (service, person, limited, false),
+    ] {
+        let made = test.run(CreateToken {
+            owner,
+            by,
+            granted_by,
+            ..create(&[Scope::JobRead])
+        });
+        let expected = if is_made {
+            Ok(())
+        } else {
+            Err(Refusal::NotForOthers)
+        };
+        assert_eq!(made.map(drop), expected);
+    }
+}
+
+#[test]
+fn a_session_that_another_one_made_ends_no_later_and_is_not_younger() {
+    let mut test = TestWorld::new();
+    let create = CreateToken {
+        life: None,
+        ..create(&[Scope::JobRead])
+    };
+    let made = test.run(create).unwrap();
+    let used = UsedToken {
+        token: made.token.id,
+        secret: made.secret.hash(),
+    };
+    let person = SignedInBy::Person {
+        user: UserId::OWNER,
+        epoch: 0,
+        signed_in_at: None,
+    };
+    for by in [person, SignedInBy::token(used)] {
+        let sign_in = |test: &mut TestWorld, by| {
+            let signed_in = test.run(SignIn {
+                by,
+                is_device: true,
+                device: "laptop".to_owned(),
+                address: "192.0.2.1".parse().unwrap(),
+            });
+            signed_in.unwrap().session
+        };
+        let mut last = sign_in(&mut test, by);
+        let end = test.steady() + SESSION_LIFE;
+        // Each makes the next one shortly before it would end.
+        for _ in 0..4 {
+            test.pass(TimeDelta::days(6));
+            last = sign_in(&mut test, SignedInBy::of_session(&last));
+            assert!(!last.is_recent(test.steady()));
+        }
+        test.pass(TimeDelta::days(5));
+        last = sign_in(&mut test, SignedInBy::of_session(&last));
+        assert_eq!(last.expires_at(), end);
+    }
 }
 
 #[test]
@@ -193,7 +273,7 @@ fn sessions_are_bounded_and_end_with_their_token() {
     let sign_in = |test: &mut TestWorld, of: &NewToken| {
         test.pass(TimeDelta::seconds(1));
         let signed_in = test.run(SignIn {
-            by: SignedInBy::Token(UsedToken {
+            by: SignedInBy::token(UsedToken {
                 token: of.token.id,
                 secret: of.secret.hash(),
             }),
@@ -203,14 +283,16 @@ fn sessions_are_bounded_and_end_with_their_token() {
         });
         signed_in.unwrap().session
     };
+    let of_other = sign_in(&mut test, &other);
     let all: Vec<_> = (0..=SESSIONS).map(|_| sign_in(&mut test, &made)).collect();
     let now = test.steady();
     let valid = test.world.signed_in(UserId::OWNER, now);
     assert!(
-        valid.into_iter().eq(&all[1..]),
-        "the oldest session was removed"
+        valid
+            .into_iter()
+            .eq([&of_other].into_iter().chain(&all[1..])),
+        "the oldest session of the token was removed, and none of the other"
     );
-    let of_other = sign_in(&mut test, &other);
 
     let regenerate = RegenerateToken {
         token: made.token.id,

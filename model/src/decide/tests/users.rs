@@ -7,14 +7,14 @@ use chrono::TimeDelta;
 use crate::blob::LinkUse;
 use crate::decide::{
     CreateBlobLink, CreateRegistration, CreateToken, CreateUser, DeleteUser, Giver, MakeUserLink,
-    Maker, NewUser, NoteUse, Refusal, SeeSession, SetMember, SetPassword, SignIn,
+    Maker, NewUser, NoteUse, Refusal, RevokeToken, SeeSession, SetMember, SetPassword, SignIn,
     SignOutEverywhere, SignedIn, SignedInBy, UpdateUser, UseUserLink,
 };
-use crate::limits::{INVITATION, PASSWORD_RESET, RECENT_SIGN_IN};
+use crate::limits::{INVITATION, INVITATIONS_OF_USER, PASSWORD_RESET, RECENT_SIGN_IN};
 use crate::testing::{TestWorld, source};
 use crate::{
     BlobLinkId, Change, PasswordHash, PlainToken, Principal, ProjectId, Projects, RegistrationId,
-    Rights, Role, Scope, Scopes, TokenHash, TokenId, User, UserId, UserState,
+    Rights, Role, Scope, Scopes, TokenHash, TokenId, TokenManager, User, UserId, UserState,
 };
 
 fn project() -> ProjectId {
@@ -29,7 +29,7 @@ fn admin() -> Giver {
     Giver {
         user: UserId::OWNER,
         rights: Rights::admin(),
-        is_person: false,
+        token: None,
     }
 }
 
@@ -38,7 +38,7 @@ fn by(test: &TestWorld, user: UserId) -> Giver {
     Giver {
         user,
         rights: Rights::of(test.world.user(user).unwrap(), None),
-        is_person: true,
+        token: None,
     }
 }
 
@@ -99,6 +99,7 @@ fn token(test: &mut TestWorld, owner: UserId) -> Result<TokenHash, Refusal> {
         scopes: Scopes::from_iter([Scope::JobRead, Scope::Dispatch]),
         projects: Projects::All,
         owner,
+        by: owner,
         life: None,
         granted_by: Rights::admin(),
         ends_by: None,
@@ -390,6 +391,76 @@ fn a_user_was_last_seen_on_the_day_of_the_last_use_of_a_session_or_token() {
     );
 }
 
+/// The owner with an admin token.
+fn with_token(test: &mut TestWorld) -> Giver {
+    let create = CreateToken {
+        name: "admin".to_owned(),
+        scopes: Scopes::admin(),
+        projects: Projects::All,
+        owner: UserId::OWNER,
+        by: UserId::OWNER,
+        life: None,
+        granted_by: Rights::admin(),
+        ends_by: None,
+    };
+    let token = Some(test.run(create).unwrap().token.id);
+    Giver { token, ..admin() }
+}
+
+#[test]
+fn an_invitation_ends_with_the_token_and_with_all_sessions_of_its_maker() {
+    let mut test = TestWorld::new();
+    let (giver, _) = (with_token(&mut test), with_token(&mut test));
+    let token = giver.token.unwrap();
+    let made = invite(&mut test, "kim", &[], giver).unwrap();
+    let revoke = RevokeToken {
+        token,
+        by: TokenManager::owner(),
+    };
+    test.run(revoke).unwrap();
+    let link = made.secret.unwrap();
+    assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
+
+    let mia = person(&mut test, "mia", &[(project(), Role::Maintainer)]);
+    let giver = by(&test, mia);
+    let lee = invite(&mut test, "lee", &[(project(), Role::Viewer)], giver).unwrap();
+    let of_other = invite(&mut test, "max", &[(project(), Role::Viewer)], admin()).unwrap();
+    let (user, with) = (mia, None);
+    test.run(SignOutEverywhere { user, with }).unwrap();
+    let (lee, other) = (lee.secret.unwrap(), of_other.secret.unwrap());
+    assert_eq!(accept(&mut test, &lee), Err(Refusal::NoSuchUserLink));
+    accept(&mut test, &other).unwrap();
+}
+
+#[test]
+fn the_open_invitations_of_a_person_are_bounded() {
+    let mut test = TestWorld::new();
+    let mia = person(&mut test, "mia", &[(project(), Role::Maintainer)]);
+    let giver = by(&test, mia);
+    let mut invite_as = |name: usize, by: &Giver| {
+        let name = format!("kim{name}");
+        let made = invite(&mut test, &name, &[(project(), Role::Viewer)], by.clone());
+        made.map(|made| made.user.id)
+    };
+    let first = invite_as(0, &giver).unwrap();
+    for n in 1..INVITATIONS_OF_USER {
+        invite_as(n, &giver).unwrap();
+    }
+    let invitations = INVITATIONS_OF_USER;
+    let refused = Err(Refusal::TooManyInvitations { invitations });
+    assert_eq!(invite_as(invitations, &giver), refused);
+    let of_other = invite_as(invitations, &admin()).unwrap();
+    // A new invitation instead of one of the own is no further one.
+    let again = |user| MakeUserLink {
+        user,
+        by: Some(giver.clone()),
+    };
+    test.run(again(first)).unwrap();
+    assert_eq!(test.run(again(of_other)).map(|made| made.user.id), refused);
+    test.pass(INVITATION);
+    test.run(again(of_other)).unwrap();
+}
+
 #[test]
 fn nobody_gives_more_than_the_own_rights() {
     let mut test = TestWorld::new();
@@ -471,7 +542,7 @@ fn nobody_gives_more_than_the_own_rights() {
 }
 
 #[test]
-fn a_new_password_ends_all_other_sessions_and_needs_a_recent_sign_in() {
+fn a_new_password_ends_all_sessions_and_needs_a_recent_sign_in() {
     let mut test = TestWorld::new();
     let kim = person(&mut test, "kim", &[]);
     let session = sign_in(&mut test, kim).unwrap().session.id;
@@ -483,18 +554,13 @@ fn a_new_password_ends_all_other_sessions_and_needs_a_recent_sign_in() {
         password: PasswordHash::new("$argon2id$new".to_owned()),
     };
     test.run(set(session)).unwrap();
-    let left: Vec<_> = test
-        .world
-        .signed_in(kim, test.steady())
-        .iter()
-        .map(|it| it.id)
-        .collect();
-    assert_eq!(left, [session]);
+    assert!(test.world.signed_in(kim, test.steady()).is_empty());
     // A sign-in that was checked against the former password comes too late.
     assert_eq!(
         sign_in_at(&mut test, kim, before).map(drop),
         Err(Refusal::NoSuchUser)
     );
+    let session = sign_in(&mut test, kim).unwrap().session.id;
     test.pass(RECENT_SIGN_IN);
     assert_eq!(test.run(set(session)).map(drop), Err(Refusal::SignInAgain));
     // A link resets it, and signs out everywhere.
@@ -515,13 +581,14 @@ fn a_new_password_ends_all_other_sessions_and_needs_a_recent_sign_in() {
 #[test]
 fn a_token_sets_only_the_first_password_of_its_owner() {
     let mut test = TestWorld::new();
-    let make = |by: Giver| MakeUserLink {
+    let with_token = with_token(&mut test);
+    let make = || MakeUserLink {
         user: UserId::OWNER,
-        by: Some(by),
+        by: Some(with_token.clone()),
     };
-    let link = test.run(make(admin())).unwrap().secret.unwrap();
+    let link = test.run(make()).unwrap().secret.unwrap();
     accept(&mut test, &link).unwrap();
-    assert_eq!(test.run(make(admin())).map(drop), Err(Refusal::OwnPassword));
+    assert_eq!(test.run(make()).map(drop), Err(Refusal::OwnPassword));
     // Somebody who may change the state folder always finds a way back.
     let local = MakeUserLink {
         user: UserId::OWNER,

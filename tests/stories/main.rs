@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a story ends if it cannot continue")]
 
 mod accounts;
+mod accounts_killed;
 mod architecture;
 mod artifact_news;
 mod backup;

@@ -44,6 +44,12 @@ impl Call {
         Self::new(Method::POST, path)
     }
 
+    /// The same call with another method.
+    pub(crate) fn with(mut self, method: &Method) -> Self {
+        self.method = method.clone();
+        self
+    }
+
     pub(crate) fn bearer(self, token: &str) -> Self {
         self.header("authorization", &format!("Bearer {token}"))
     }

@@ -18,9 +18,9 @@ scans:
 ";
 
 /// A job that is running, and the token of its steps.
-struct Running {
+pub(crate) struct Running {
     worker: Claimed,
-    token: String,
+    pub(crate) token: String,
 }
 
 impl Running {
@@ -45,7 +45,7 @@ impl Running {
 }
 
 /// Registers a runner whose program announces what the present one announces.
-async fn modern(service: &Service) -> Runner {
+pub(crate) async fn modern(service: &Service) -> Runner {
     let runner = service.register("modern", &[], 10).await;
     let hello = runner.says("hello").json(&json!({
         "version": "0.1.0", "instance": runner.instance(), "capabilities": ["checkout", "job_token"],
@@ -65,7 +65,7 @@ async fn claim(service: &Service, runner: &Runner, holding: &[&str]) -> (Claimed
     (worker, first)
 }
 
-async fn running(service: &Service, runner: &Runner, holding: &[&str]) -> Running {
+pub(crate) async fn running(service: &Service, runner: &Runner, holding: &[&str]) -> Running {
     let (worker, assignment) = claim(service, runner, holding).await;
     let token = text(&assignment["job_token"]);
     assert!(token.starts_with("evj_"), "{token}");

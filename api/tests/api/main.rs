@@ -75,3 +75,4 @@ mod tokens;
 mod truths;
 mod user_pages;
 mod users;
+mod walk;

@@ -50,17 +50,23 @@ impl Service {
 
     /// The secret of a device of the owner.
     pub(crate) async fn owners_device(&self) -> String {
+        self.device_of(UserId::OWNER).await
+    }
+
+    /// The secret of a device of a person.
+    pub(crate) async fn device_of(&self, user: UserId) -> String {
+        let state = self.handle.state();
         let sign_in = SignIn {
             by: SignedInBy::Person {
-                user: UserId::OWNER,
-                epoch: 0,
+                user,
+                epoch: state.read(|world| world.user(user).unwrap().epoch),
                 signed_in_at: None,
             },
             is_device: true,
             device: "laptop".to_owned(),
             address: [127, 0, 0, 1].into(),
         };
-        let made = self.handle.state().submit(sign_in).await.unwrap();
+        let made = state.submit(sign_in).await.unwrap();
         made.cookie.secret.reveal().to_owned()
     }
 

@@ -25,6 +25,7 @@ mod runners;
 mod sources;
 mod suspend;
 mod tokens;
+mod user_properties;
 mod users;
 mod values;
 mod workflows;

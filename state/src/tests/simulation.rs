@@ -54,7 +54,7 @@ impl Trace {
 }
 
 /// Runs a seed. If it fails, the error has its last steps.
-fn run(seed: u64, prints: bool) -> Result<(usize, usize), String> {
+fn run(seed: u64, prints: bool) -> Result<[usize; 4], String> {
     let trace = Arc::new(Mutex::new(Trace {
         prints,
         ..Trace::default()
@@ -110,16 +110,17 @@ fn despite_all_faults_nothing_is_lost_and_nothing_happens_twice() {
     let seeds = number("EVERSCAN_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
     let work = || {
-        let (mut successes, mut messages) = (0, 0);
+        let mut counts = [0; 4];
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
-                return Ok((successes, messages));
+                return Ok(counts);
             }
             // The first failure ends the run.
             let run = run(seed, false).inspect_err(|_| next.store(seeds, Ordering::Relaxed))?;
-            successes += run.0;
-            messages += run.1;
+            for (count, of_run) in counts.iter_mut().zip(run) {
+                *count += of_run;
+            }
         }
     };
     let halves: Result<Vec<_>, String> = std::thread::scope(|scope| {
@@ -130,7 +131,9 @@ fn despite_all_faults_nothing_is_lost_and_nothing_happens_twice() {
             .collect()
     });
     let halves = halves.unwrap_or_else(|failure| panic!("{failure}"));
-    let sum = |of: fn(&(usize, usize)) -> usize| halves.iter().map(of).sum::<usize>() as u64;
-    assert!(sum(|it| it.0) > seeds, "too few jobs succeed");
-    assert!(sum(|it| it.1) > 10 * seeds, "too few messages are sent");
+    let sum = |of: usize| halves.iter().map(|it| it[of]).sum::<usize>() as u64;
+    assert!(sum(0) > seeds, "too few jobs succeed");
+    assert!(sum(1) > 10 * seeds, "too few messages are sent");
+    assert!(sum(2) > seeds / 10, "users make too few jobs");
+    assert!(sum(3) > seeds / 10, "steps make too few jobs");
 }

@@ -13,12 +13,12 @@ use model::decide::{
 };
 use model::limits::TIMEOUT_END;
 use model::plan::Standing;
-use model::{Clock, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns};
+use model::{Clock, Guard, Job, JobId, JobState, RunnerId, ScanKey, Timestamp, TokenHash, Turns};
 use store::memory::MemoryStore;
 use tokio::task::{JoinHandle, JoinSet};
 use workflow::Sandbox;
 
-pub(super) use self::requests::{Answer, Body, Message, Request};
+pub(super) use self::requests::{Answer, Body, Message, Request, job_token};
 use self::sender::Attempt;
 use super::choices::Choices;
 use super::scenario::{Repository, source};
@@ -131,6 +131,16 @@ impl Daemon {
         command: C,
     ) -> Result<C::Answer, SubmitError> {
         let answer = self.state.submit(command).await;
+        self.note(answer)
+    }
+
+    /// Submits a command of a request whose rights were checked before.
+    pub(super) async fn submit_guarded<C: Command>(
+        &mut self,
+        guard: &Arc<Guard>,
+        command: C,
+    ) -> Result<C::Answer, SubmitError> {
+        let answer = self.state.guarded(guard.clone()).submit(command).await;
         self.note(answer)
     }
 

@@ -7,6 +7,7 @@ mod processed;
 mod slots;
 mod spans;
 mod successes;
+mod users;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use workflow::Scan;
 use self::messages::Arrived;
 use self::slots::Schedule;
 use self::successes::Consumer;
+use self::users::Users;
 use super::scenario::files;
 use crate::State;
 use crate::layout::Layout;
@@ -87,6 +89,7 @@ pub(super) struct Oracle {
     started: BTreeMap<JobId, TokenHash>,
     /// Dispatched jobs, according to the answers.
     dispatched: BTreeSet<JobId>,
+    users: Users,
     /// When the clock was last set.
     clock_set: i64,
     /// The remaining time of each expiry at the time of its last check.

@@ -3,6 +3,7 @@
 mod faults;
 mod messages;
 mod people;
+mod users;
 
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +15,7 @@ use store::{Room, Seq};
 use self::messages::set_channels;
 pub(super) use self::messages::{QUIET, rules};
 use self::people::Asked;
+use self::users::{Begun, Member, note_program, set_users};
 use super::Trace;
 use super::choices::Choices;
 use super::daemon::{Daemon, Request};
@@ -40,6 +42,8 @@ pub(super) struct Simulation {
     /// Requests on their way, with the time at which they arrive.
     late: Vec<(i64, Request)>,
     asked: Vec<Asked>,
+    members: Vec<Member>,
+    begun: Vec<Begun>,
     is_calm: bool,
     /// When the last daemon ended.
     ended_at: i64,
@@ -62,6 +66,7 @@ impl Simulation {
         };
         daemon.submit(configure).await.unwrap();
         set_channels(&mut daemon).await;
+        let members = set_users(&mut daemon).await;
         let mut runners = Vec::new();
         for (name, labels, capacity) in [
             ("one", vec!["linux"], 2),
@@ -79,6 +84,10 @@ impl Simulation {
                 replace: false,
             };
             let new = daemon.submit(register).await.unwrap();
+            daemon
+                .submit(note_program(new.session.runner))
+                .await
+                .unwrap();
             runners.push(Runner::new(new.session.runner, capacity as usize));
         }
         Self {
@@ -91,6 +100,8 @@ impl Simulation {
             oracle: Oracle::default(),
             late: Vec::new(),
             asked: Vec::new(),
+            members,
+            begun: Vec::new(),
             is_calm: false,
             ended_at: 0,
             seen: None,
@@ -111,7 +122,11 @@ impl Simulation {
         }
         match self.choices.below(100) {
             0..30 => self.pass_random_time().await,
-            30..70 => self.runner_request().await,
+            30..60 => self.runner_request().await,
+            60..64 => self.act_as_user().await,
+            64..67 => self.act_as_job().await,
+            67..69 => self.change_role().await,
+            69..70 => self.change_token().await,
             70..73 => self.dispatch().await,
             73..75 => self.attend().await,
             75..77 => self.cancel().await,
@@ -407,11 +422,17 @@ impl Simulation {
         Some((next - time).num_milliseconds().clamp(SECOND, 6 * HOUR))
     }
 
-    /// Stops the simulation. Returns how many jobs have succeeded and how many messages were sent.
-    pub(super) async fn end(mut self) -> (usize, usize) {
+    /// Stops the simulation. Returns how many jobs have succeeded, messages were sent and jobs were made by users and by steps.
+    pub(super) async fn end(mut self) -> [usize; 4] {
         if let Some(daemon) = self.daemon.take() {
             daemon.stop().await;
         }
-        (self.oracle.successes, self.oracle.messages)
+        let [by_users, by_steps] = self.oracle.acts();
+        [
+            self.oracle.successes,
+            self.oracle.messages,
+            by_users,
+            by_steps,
+        ]
     }
 }

@@ -132,7 +132,7 @@ impl Daemon {
     }
 
     /// Whether the token belongs to the job's offer or execution.
-    fn is_allowed(&self, id: JobId, token: TokenHash) -> bool {
+    pub(crate) fn is_allowed(&self, id: JobId, token: TokenHash) -> bool {
         let offer = self.offers.get(&id);
         let is_offered =
             offer.is_some_and(|offer| offer.token == token && self.time.steady() < offer.until);
@@ -157,7 +157,7 @@ impl Daemon {
                     job,
                     runner,
                     token,
-                    job_token: None,
+                    job_token: Some(job_token(token)),
                     evaluate: Evaluate::CHEAP,
                 };
                 let mut outcome = self.submit(claim.clone()).await;
@@ -352,6 +352,11 @@ fn step(outcome: Option<StepOutcome>) -> Step {
         started_at: None,
         finished_at: None,
     }
+}
+
+/// The hash of the token for the steps of a job, derived from the token of its worker.
+pub(crate) fn job_token(worker: TokenHash) -> TokenHash {
+    TokenHash::of(&format!("for the steps of {worker:?}"))
 }
 
 fn done<A>(answer: Result<A, SubmitError>) -> Answer {

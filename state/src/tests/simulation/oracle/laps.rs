@@ -1,7 +1,7 @@
 //! Checks that a job has the right causes and the right place in their chain, and that jobs of later laps begin after
 //! their pause.
 
-use model::{Job, JobId, Trigger};
+use model::{Actor, Job, JobId, Trigger};
 
 use super::{Known, Now, Oracle, is_success};
 use crate::tests::simulation::scenario::{group_of, woken_by};
@@ -17,7 +17,10 @@ impl Oracle {
             }
             (None, Trigger::Dispatch | Trigger::Cron) => {
                 assert!(job.causes.is_empty(), "{} has causes", job.id);
-                0
+                match job.actor {
+                    Actor::Job { id } => self.cause(job, id).record.hops.count + 1,
+                    _ => 0,
+                }
             }
             (None, Trigger::Expr) => self.hops_by_causes(job),
         };
@@ -42,7 +45,8 @@ impl Oracle {
             let wakes = woken_by(&of).any(|woken| woken == scan);
             assert!(wakes, "{cause} does not wake {}", scan.scan);
             let is_in_group = group_of(&scan).is_some() && group_of(&of).is_some();
-            if is_in_group {
+            // A chain with a job that a step has started is counted across groups.
+            if is_in_group || record.hops.by_step {
                 hops = hops.max(record.hops.count + 1);
             }
             assert!(

@@ -86,6 +86,7 @@ impl Simulation {
         }
         // The connections to the old process are closed.
         self.late.clear();
+        self.begun.clear();
         let seed = self.choices.next();
         self.seen = None;
         self.daemon = Some(Daemon::start(&self.store, &self.time, seed).await);

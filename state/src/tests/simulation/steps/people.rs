@@ -77,7 +77,7 @@ impl Simulation {
         }
     }
 
-    fn new_dispatch(
+    pub(super) fn new_dispatch(
         &self,
         workflow: WorkflowId,
         scan: &str,

@@ -1,0 +1,64 @@
+//! What is reported of one query or request.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use crate::ids::{ServerId, Tag};
+
+/// One query or request that named a known server, with a live tag or without a tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    pub at: SystemTime,
+    /// The sender; with PROXY v2 the sender that a trusted peer reports.
+    pub peer: SocketAddr,
+    pub server: ServerId,
+    pub tag: Option<Tag>,
+    pub kind: Kind,
+    /// What was answered, in a few words: `NOERROR 1 record`, `200`, `none (rate limit)`.
+    pub answer: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    Dns(Dns),
+    Http(Http),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dns {
+    pub transport: Transport,
+    /// The name in its case as sent. Bytes other than printable ASCII are escaped as `\DDD`, so it is safe to show.
+    pub name: String,
+    /// `A`, `TXT`, or `TYPE65280`.
+    pub record_type: String,
+    /// The network of the asking client, if the resolver reports it (EDNS client subnet): address and length of the prefix.
+    pub client_subnet: Option<(IpAddr, u8)>,
+    /// The query as received.
+    pub message: Bytes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Udp,
+    Tcp,
+}
+
+/// The texts are any bytes that a stranger sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http {
+    /// Empty in a malformed request.
+    pub method: String,
+    /// Empty in a malformed request.
+    pub target: String,
+    pub host: Option<Bytes>,
+    /// Request line and headers as received, at most 64 KiB.
+    pub head: Bytes,
+    /// What was received after the head, at most 64 KiB.
+    pub body: Bytes,
+    /// Whether the body had more bytes, or broke off.
+    pub truncated: bool,
+    /// Whether it is no HTTP/1 request, or its head did not arrive in time. Then `head` is all that was received.
+    pub malformed: bool,
+}

@@ -1,0 +1,25 @@
+//! Callback servers: DNS and HTTP listeners that answer for the operator's zones and report what was sent to a known id.
+//!
+//! A name is `<server>.<zone>` or `<server>-<tag>.<zone>`. This package knows no jobs and no state. It is given a [`Table`]
+//! of the known ids, which is replaced as a whole, and sends each [`Hit`] into a bounded channel. It never waits for the
+//! channel: hits that do not fit are answered, and counted in [`Counts::dropped`].
+//!
+//! [`start`] binds the sockets and runs everything on one thread with a runtime of its own.
+
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "tests read the clock")
+)]
+
+mod hit;
+mod ids;
+mod limits;
+mod start;
+mod table;
+mod zone;
+
+pub use hit::{Dns, Hit, Http, Kind, Transport};
+pub use ids::{IdError, ServerId, Tag};
+pub use start::{Callbacks, Clock, Settings, StartError, start};
+pub use table::{Counts, Server, Table};
+pub use zone::{Zone, ZoneError};

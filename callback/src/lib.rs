@@ -11,15 +11,21 @@
     expect(clippy::disallowed_methods, reason = "tests read the clock")
 )]
 
+mod dns;
 mod hit;
+mod http;
 mod ids;
 mod limits;
+mod report;
 mod start;
 mod table;
 mod zone;
 
+#[cfg(test)]
+mod tests;
+
 pub use hit::{Dns, Hit, Http, Kind, Transport};
-pub use ids::{IdError, ServerId, Tag};
+pub use ids::{Id, IdError, ServerId, Tag};
 pub use start::{Callbacks, Clock, Settings, StartError, start};
 pub use table::{Counts, Server, Table};
 pub use zone::{Zone, ZoneError};

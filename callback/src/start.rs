@@ -1,83 +1,282 @@
 //! Binds the sockets, and starts and stops the thread.
 
-use std::fmt;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use listen::Cidr;
+use listen::{Bounds, Cidr};
 use thiserror::Error;
-use tokio::sync::{mpsc, watch};
+use tokio::net::TcpStream;
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::dns::answer::Answers;
+use crate::dns::{self, RateLimit, Responder};
 use crate::hit::Hit;
+use crate::http::{self, Site};
+use crate::limits::{DNS_CONNECTIONS, DRAIN, HEAD, HTTP_CONNECTIONS, PER_ADDRESS};
+use crate::report::{Reporter, Totals};
 use crate::table::Table;
 use crate::zone::Zone;
 
 /// Tells the time of hits.
-#[derive(Clone)]
-pub struct Clock(pub Arc<dyn Fn() -> SystemTime + Send + Sync>);
+pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// One to four.
     pub zones: Vec<Zone>,
     /// Where DNS is served, over UDP and TCP.
     pub dns: Vec<SocketAddr>,
     pub http: Vec<SocketAddr>,
-    /// The addresses in answers.
+    /// The addresses of all names.
     pub public: Vec<IpAddr>,
-    /// Senders whose answers are not limited in number.
+    /// Senders to whom any number of answers is sent over UDP.
     pub unlimited: Vec<Cidr>,
-    /// Peers of the HTTP listeners whose PROXY v2 header is believed.
+    /// Peers that send a PROXY v2 header before each request.
     pub trusted_proxies: Vec<Cidr>,
-    pub clock: Clock,
 }
 
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error("cannot listen for {what} on {address}: {hint}")]
+    #[error(
+        "cannot listen for {service} of callbacks on {address}: {}",
+        reason(source)
+    )]
     Bind {
-        what: &'static str,
+        service: &'static str,
         address: SocketAddr,
-        hint: String,
         source: io::Error,
     },
     #[error("cannot start the thread of callbacks")]
     Thread(#[source] io::Error),
 }
 
-/// The running listeners.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another program uses this port\nhint: on port 53 this is often systemd-resolved, which listens on 127.0.0.53; name the \
+             public address of this machine instead of 0.0.0.0"
+                .to_owned()
+        }
+        io::ErrorKind::PermissionDenied => {
+            "a port below 1024 needs a right\nhint: give the service the capability CAP_NET_BIND_SERVICE".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// The running listeners. They stop when this is dropped, too.
 #[derive(Debug)]
 pub struct Callbacks {
     /// The bound addresses.
     pub dns: Vec<SocketAddr>,
     pub http: Vec<SocketAddr>,
+    totals: Arc<Totals>,
     stop: watch::Sender<bool>,
+    ended: oneshot::Receiver<()>,
 }
 
-/// Binds all sockets, then serves until [`Callbacks::stop`]. Each hit goes into `hits`, which closes with the last sender when
-/// everything has stopped.
+/// Resolves when everything is to stop.
+#[derive(Clone)]
+pub(crate) struct Stopped(watch::Receiver<bool>);
+
+impl Stopped {
+    pub(crate) async fn wait(&mut self) {
+        // An error says that the handle was dropped.
+        let _ = self.0.wait_for(|is_stopped| *is_stopped).await;
+    }
+}
+
+struct Sockets {
+    udp: Vec<UdpSocket>,
+    dns: Vec<TcpListener>,
+    http: Vec<TcpListener>,
+}
+
+/// Binds all sockets, then serves until [`Callbacks::stop`] on a thread of its own. Each hit goes into `hits`, which closes when
+/// everything has ended. A hit has up to 128 KiB.
 pub fn start(
     settings: Settings,
+    clock: Clock,
     table: watch::Receiver<Arc<Table>>,
     hits: mpsc::Sender<Hit>,
 ) -> Result<Callbacks, StartError> {
-    todo!()
+    let sockets = Sockets::bind(&settings.dns, &settings.http)?;
+    let addresses = |listeners: &[TcpListener]| {
+        let bound: io::Result<_> = listeners.iter().map(TcpListener::local_addr).collect();
+        bound.map_err(StartError::Thread)
+    };
+    let (dns, http) = (addresses(&sockets.dns)?, addresses(&sockets.http)?);
+    let totals = Arc::new(Totals::default());
+    let reporter = Arc::new(Reporter::new(table, hits, clock, totals.clone()));
+    let responder = Responder::new(
+        Answers {
+            zones: settings.zones,
+            public: settings.public,
+        },
+        RateLimit::new(settings.unlimited),
+        reporter.clone(),
+    );
+    let site = Site {
+        trusted_proxies: settings.trusted_proxies,
+        reporter,
+    };
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(StartError::Thread)?;
+    let (stop, stopped) = watch::channel(false);
+    let (ending, ended) = oneshot::channel();
+    let serving = serve(
+        sockets,
+        Arc::new(responder),
+        Arc::new(site),
+        Stopped(stopped),
+    );
+    std::thread::Builder::new()
+        .name("callbacks".to_owned())
+        .spawn(move || {
+            if let Err(error) = runtime.block_on(serving) {
+                tracing::error!(%error, "callbacks cannot be served");
+            }
+            // With the tasks end the senders of hits.
+            drop(runtime);
+            let _ = ending.send(());
+        })
+        .map_err(StartError::Thread)?;
+    Ok(Callbacks {
+        dns,
+        http,
+        totals,
+        stop,
+        ended,
+    })
 }
 
 impl Callbacks {
-    /// Queries and requests that were answered, and those that named no known server.
+    /// How many queries and requests were answered, with or without a known id.
     pub fn answered(&self) -> u64 {
-        todo!()
+        self.totals.answered.load(Ordering::Relaxed)
     }
 
+    /// How many of them named no known server.
     pub fn unknown(&self) -> u64 {
-        todo!()
+        self.totals.unknown.load(Ordering::Relaxed)
     }
 
     /// Stops listening, gives running requests a second, and waits for the end of the thread.
     pub async fn stop(self) {
-        todo!()
+        self.stop.send_replace(true);
+        let _ = self.ended.await;
     }
+}
+
+impl Sockets {
+    fn bind(dns: &[SocketAddr], http: &[SocketAddr]) -> Result<Self, StartError> {
+        let mut sockets = Self {
+            udp: Vec::new(),
+            dns: Vec::new(),
+            http: Vec::new(),
+        };
+        for address in dns {
+            let fail = |source| StartError::Bind {
+                service: "DNS",
+                address: *address,
+                source,
+            };
+            let (listener, socket) = bind_both(*address).map_err(fail)?;
+            sockets.dns.push(listener);
+            sockets.udp.push(socket);
+        }
+        for address in http {
+            let fail = |source| StartError::Bind {
+                service: "HTTP",
+                address: *address,
+                source,
+            };
+            sockets.http.push(bind_tcp(*address).map_err(fail)?);
+        }
+        Ok(sockets)
+    }
+}
+
+fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Binds the same port for TCP and UDP.
+fn bind_both(address: SocketAddr) -> io::Result<(TcpListener, UdpSocket)> {
+    let listener = bind_tcp(address)?;
+    let socket = UdpSocket::bind(listener.local_addr()?)?;
+    socket.set_nonblocking(true)?;
+    Ok((listener, socket))
+}
+
+async fn serve(
+    sockets: Sockets,
+    responder: Arc<Responder>,
+    site: Arc<Site>,
+    mut stopped: Stopped,
+) -> io::Result<()> {
+    // Closes when no conversation is left.
+    let (busy, mut idle) = mpsc::channel::<()>(1);
+    for socket in sockets.udp {
+        let socket = tokio::net::UdpSocket::from_std(socket)?;
+        tokio::spawn(dns::serve_udp(socket, responder.clone(), stopped.clone()));
+    }
+    let connections = DNS_CONNECTIONS / sockets.dns.len().max(1);
+    for listener in sockets.dns {
+        let (busy, responder, until) = (busy.clone(), responder.clone(), stopped.clone());
+        let converse = move |stream, peer| {
+            let conversation = dns::converse(stream, peer, responder.clone(), until.clone());
+            while_busy(conversation, busy.clone())
+        };
+        accept(listener, connections, stopped.clone(), converse)?;
+    }
+    let connections = HTTP_CONNECTIONS / sockets.http.len().max(1);
+    for listener in sockets.http {
+        let (busy, site) = (busy.clone(), site.clone());
+        let converse = move |stream, peer| {
+            while_busy(http::converse(stream, peer, site.clone()), busy.clone())
+        };
+        accept(listener, connections, stopped.clone(), converse)?;
+    }
+    drop(busy);
+    stopped.wait().await;
+    let _ = tokio::time::timeout(DRAIN, idle.recv()).await;
+    Ok(())
+}
+
+/// Keeps `busy` until the conversation has ended.
+async fn while_busy(conversation: impl Future<Output = ()>, busy: mpsc::Sender<()>) {
+    conversation.await;
+    drop(busy);
+}
+
+fn accept<F>(
+    listener: TcpListener,
+    connections: usize,
+    mut stopped: Stopped,
+    converse: impl Fn(TcpStream, SocketAddr) -> F + Send + Sync + 'static,
+) -> io::Result<()>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let bounds = Bounds {
+        connections,
+        per_address: PER_ADDRESS,
+        uncounted: Vec::new(),
+        head: HEAD,
+        drain: DRAIN,
+    };
+    tokio::spawn(async move {
+        let stop = Box::pin(async move { stopped.wait().await });
+        listen::accept(listener, &bounds, stop, converse).await;
+    });
+    Ok(())
 }

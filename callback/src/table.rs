@@ -1,10 +1,10 @@
-//! The known ids.
+//! The known ids, and which of them a stranger's bytes name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::ids::{ServerId, Tag};
+use crate::ids::{ServerId, Tag, mentions};
 
 /// All known ids. It is immutable and replaced as a whole; a clone with one changed server is cheap.
 #[derive(Debug, Clone, Default)]
@@ -14,17 +14,106 @@ pub struct Table {
 
 #[derive(Debug, Clone, Default)]
 pub struct Server {
-    /// The live tags that were made one by one.
+    /// The live tags.
     pub tags: Arc<HashSet<Tag>>,
     /// Whoever replaces a server in the table keeps its counts.
     pub counts: Arc<Counts>,
 }
 
-/// What of a server was answered and not reported as a [`crate::Hit`].
+/// What was answered to queries and requests for a server and not reported as a [`crate::Hit`].
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// A tag that is not live.
+    /// They had a tag that is not live.
     pub unknown_tag: AtomicU64,
-    /// The channel was full.
+    /// The channel had no room.
     pub dropped: AtomicU64,
+}
+
+/// Which known id some texts name.
+pub(crate) enum Found<'t> {
+    Known(ServerId, Option<Tag>),
+    UnknownTag(&'t Counts),
+    UnknownServer,
+}
+
+impl Table {
+    /// The first known server that the texts name, with the first of its live tags. A dead tag counts only if no live one follows.
+    pub(crate) fn find(&self, texts: &[&[u8]]) -> Found<'_> {
+        let mut first: Option<(ServerId, &Server, bool)> = None;
+        for (id, tag) in texts.iter().flat_map(|text| mentions(text)) {
+            let (named, server, _) = match first {
+                Some(first) => first,
+                None => match self.servers.get(&id) {
+                    Some(server) => *first.insert((id, server, tag.is_some())),
+                    None => continue,
+                },
+            };
+            if named == id && tag.is_some_and(|tag| server.tags.contains(&tag)) {
+                return Found::Known(id, tag);
+            }
+        }
+        match first {
+            None => Found::UnknownServer,
+            Some((id, _, false)) => Found::Known(id, None),
+            Some((_, server, true)) => Found::UnknownTag(&server.counts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "aaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbb";
+    const LIVE: &str = "22222222222222222222";
+    const DEAD: &str = "33333333333333333333";
+
+    #[test]
+    fn the_first_known_server_and_its_first_live_tag_count() {
+        let tags = Arc::new(HashSet::from([LIVE.parse().unwrap()]));
+        let server = |tags| Server {
+            tags,
+            ..Server::default()
+        };
+        let servers = [(A, tags.clone()), (B, tags)];
+        let table = Table {
+            servers: servers
+                .map(|(id, tags)| (id.parse().unwrap(), server(tags)))
+                .into(),
+        };
+        let found = |texts: &[String]| {
+            let texts: Vec<_> = texts.iter().map(String::as_bytes).collect();
+            match table.find(&texts) {
+                Found::Known(id, None) => id.to_string(),
+                Found::Known(id, Some(tag)) => format!("{id}-{tag}"),
+                Found::UnknownTag(_) => "unknown tag".to_owned(),
+                Found::UnknownServer => "unknown".to_owned(),
+            }
+        };
+        let text = |text: &str| text.replace('L', LIVE).replace('D', DEAD);
+        for (texts, expected) in [
+            (vec![], "unknown"),
+            (vec!["cccccccccccccccc-L"], "unknown"),
+            (vec!["aaaaaaaaaaaaaaaa.zone"], A),
+            (vec!["aaaaaaaaaaaaaaaa.zone", "bbbbbbbbbbbbbbbb-L"], A),
+            (
+                vec!["aaaaaaaaaaaaaaaa.zone", "/aaaaaaaaaaaaaaaa-L"],
+                "aaaaaaaaaaaaaaaa-L",
+            ),
+            (
+                vec!["cccccccccccccccc.bbbbbbbbbbbbbbbb-L"],
+                "bbbbbbbbbbbbbbbb-L",
+            ),
+            (vec!["aaaaaaaaaaaaaaaa-D.zone"], "unknown tag"),
+            (
+                vec!["aaaaaaaaaaaaaaaa-D.aaaaaaaaaaaaaaaa-L"],
+                "aaaaaaaaaaaaaaaa-L",
+            ),
+            (vec!["aaaaaaaaaaaaaaaa.zone aaaaaaaaaaaaaaaa-D"], A),
+        ] {
+            let texts: Vec<_> = texts.into_iter().map(text).collect();
+            assert_eq!(found(&texts), text(expected), "{texts:?}");
+        }
+    }
 }

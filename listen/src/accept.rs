@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::mem;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub async fn serve<S, B>(
     tls: Option<ServerTls>,
     service: S,
     bounds: Bounds,
-    mut stop: Stop<'_>,
+    stop: Stop<'_>,
 ) where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
         + Clone
@@ -66,18 +66,40 @@ pub async fn serve<S, B>(
     S::Future: Send,
     B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
+    let graceful = GracefulShutdown::new();
+    accept(listener, &bounds, stop, |stream, address| {
+        let (tls, service, watcher) = (tls.clone(), service.clone(), graceful.watcher());
+        converse(stream, address.ip(), tls, service, bounds.head, watcher)
+    })
+    .await;
+    if tokio::time::timeout(bounds.drain, graceful.shutdown())
+        .await
+        .is_err()
+    {
+        tracing::info!("some requests were not yet answered when the listener stopped");
+    }
+}
+
+/// Accepts connections on `listener` until `stop` resolves. What `converse` returns for a connection runs as a task.
+pub async fn accept<F>(
+    listener: TcpListener,
+    bounds: &Bounds,
+    mut stop: Stop<'_>,
+    converse: impl Fn(TcpStream, SocketAddr) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
     let permits = Arc::new(Semaphore::new(bounds.connections));
     let addresses = Addresses::default();
-    let graceful = GracefulShutdown::new();
     let mut is_full = false;
     let mut crowded = None;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = &mut stop => break,
+            () = &mut stop => return,
         };
-        let (stream, address) = match accepted {
-            Ok((stream, address)) => (stream, address.ip()),
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -95,7 +117,8 @@ pub async fn serve<S, B>(
             continue;
         };
         is_full = false;
-        let Some(place) = addresses.enter(address, &bounds) else {
+        let address = peer.ip();
+        let Some(place) = addresses.enter(address, bounds) else {
             if crowded.replace(address) != Some(address) {
                 tracing::warn!(
                     %address,
@@ -109,19 +132,11 @@ pub async fn serve<S, B>(
             tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
         let guards = (permit, place);
-        let head = bounds.head;
-        let (tls, service, watcher) = (tls.clone(), service.clone(), graceful.watcher());
+        let conversation = converse(stream, peer);
         tokio::spawn(async move {
-            converse(stream, address, tls, service, head, watcher).await;
+            conversation.await;
             drop(guards);
         });
-    }
-    drop(listener);
-    if tokio::time::timeout(bounds.drain, graceful.shutdown())
-        .await
-        .is_err()
-    {
-        tracing::info!("some requests were not yet answered when the listener stopped");
     }
 }
 
@@ -168,8 +183,6 @@ async fn converse<S, B>(
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
-
     use hyper::StatusCode;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpSocket;

@@ -1,7 +1,7 @@
-//! The accept loop of every listener, for HTTP/1.1 with or without TLS. It limits connections, heads and the drain. It serves any
-//! hyper service and does not depend on routes.
+//! The accept loop of every listener. It limits connections, in all and by address.
 //!
-//! Each request has its [`Connection`] as an extension.
+//! [`serve`] serves HTTP/1.1 with or without TLS: any hyper service, independent of routes, with limits of heads and of the drain.
+//! Each request has its [`Connection`] as an extension. [`accept`] leaves the connection to the caller.
 
 #![cfg_attr(
     test,
@@ -14,6 +14,6 @@ mod limits;
 mod tls;
 mod validity;
 
-pub use accept::{Bounds, Connection, Stop, serve};
+pub use accept::{Bounds, Connection, Stop, accept, serve};
 pub use addresses::{Cidr, network};
 pub use tls::{ServerTls, Tls, TlsError, TlsFiles};

@@ -1,0 +1,171 @@
+//! DNS for our own zones, over UDP and TCP.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UdpSocket};
+
+use self::answer::Answers;
+use self::question::{Question, Read};
+pub(crate) use self::rate::RateLimit;
+use self::rate::Verdict;
+use crate::hit::{Dns, Hit, Kind, Transport};
+use crate::limits::{BATCH, DNS_CONNECTION, UDP_QUERY};
+use crate::report::Reporter;
+use crate::start::Stopped;
+
+pub(crate) mod answer;
+pub(crate) mod question;
+mod rate;
+
+#[cfg(test)]
+mod tests;
+
+/// Answers messages and reports them.
+pub(crate) struct Responder {
+    answers: Answers,
+    limit: Mutex<RateLimit>,
+    reporter: Arc<Reporter>,
+}
+
+impl Responder {
+    pub(crate) fn new(answers: Answers, limit: RateLimit, reporter: Arc<Reporter>) -> Self {
+        Self {
+            answers,
+            limit: Mutex::new(limit),
+            reporter,
+        }
+    }
+
+    /// The answer to a message, if it gets one.
+    fn respond(&self, bytes: &[u8], peer: SocketAddr, transport: Transport) -> Option<Vec<u8>> {
+        let read = question::read(bytes)?;
+        let verdict = match transport {
+            Transport::Udp => self.verdict(peer.ip()),
+            Transport::Tcp => Verdict::Answer,
+        };
+        let (question, mut response) = match read {
+            Read::Refused(response) => {
+                self.reporter.find(&[]);
+                (None, *response)
+            }
+            Read::Question(question) => {
+                let response = self.answers.respond(&question);
+                (Some(question), response)
+            }
+        };
+        let room = answer::room(bytes, question.as_deref(), transport);
+        let (answer, summary) = match verdict {
+            Verdict::Answer => {
+                let answer = answer::encode(&mut response, room);
+                (answer, answer::summary(&response))
+            }
+            Verdict::Truncated => {
+                response = response.truncate();
+                let answer = answer::encode(&mut response, room);
+                (answer, "truncated (rate limit)".to_owned())
+            }
+            Verdict::Silence => (None, "none (rate limit)".to_owned()),
+        };
+        if let Some(question) = question {
+            self.report(*question, bytes, peer, transport, summary);
+        }
+        answer
+    }
+
+    fn verdict(&self, address: IpAddr) -> Verdict {
+        let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
+        limit.count(address, Instant::now())
+    }
+
+    fn report(
+        &self,
+        question: Question,
+        bytes: &[u8],
+        peer: SocketAddr,
+        transport: Transport,
+        answer: String,
+    ) {
+        let Some((server, tag)) = self.reporter.find(&[&question.labels]) else {
+            return;
+        };
+        self.reporter.report(Hit {
+            at: self.reporter.now(),
+            peer,
+            server,
+            tag,
+            kind: Kind::Dns(Dns {
+                transport,
+                name: question.name(),
+                record_type: question.record_type(),
+                client_subnet: question.client_subnet(),
+                message: Bytes::copy_from_slice(bytes),
+            }),
+            answer,
+        });
+    }
+}
+
+/// Answers the queries of a socket until the stop.
+pub(crate) async fn serve_udp(socket: UdpSocket, responder: Arc<Responder>, mut stopped: Stopped) {
+    let mut buffer = vec![0; UDP_QUERY];
+    loop {
+        let ready = tokio::select! {
+            ready = socket.readable() => ready,
+            () = stopped.wait() => return,
+        };
+        if let Err(error) = ready {
+            tracing::error!(%error, "a socket of DNS has failed");
+            return;
+        }
+        for _ in 0..BATCH {
+            let (length, peer) = match socket.try_recv_from(&mut buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                // An earlier answer has reached nobody.
+                Err(_) => continue,
+            };
+            if let Some(answer) = responder.respond(&buffer[..length], peer, Transport::Udp) {
+                // A full buffer loses the answer, as any network may. The sender asks again.
+                let _ = socket.try_send_to(&answer, peer);
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Answers the queries of a connection, for a bounded time.
+pub(crate) async fn converse(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    responder: Arc<Responder>,
+    mut stopped: Stopped,
+) {
+    let answered = async {
+        loop {
+            let length = tokio::select! {
+                length = stream.read_u16() => length?,
+                () = stopped.wait() => return Ok(()),
+            };
+            let mut message = vec![0; length.into()];
+            stream.read_exact(&mut message).await?;
+            let Some(answer) = responder.respond(&message, peer, Transport::Tcp) else {
+                return Ok(());
+            };
+            let Ok(length) = u16::try_from(answer.len()) else {
+                return Ok(());
+            };
+            // In one segment: some resolvers read no further after the length.
+            let framed = [&length.to_be_bytes(), answer.as_slice()].concat();
+            stream.write_all(&framed).await?;
+        }
+    };
+    let ended: Result<std::io::Result<()>, _> =
+        tokio::time::timeout(DNS_CONNECTION, answered).await;
+    if let Ok(Err(error)) = ended {
+        tracing::debug!(%error, %peer, "a connection of DNS broke off");
+    }
+}

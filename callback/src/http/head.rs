@@ -1,0 +1,72 @@
+//! The parts of a request's head, as the sender wrote them.
+
+/// Parts of a head that hyper has accepted. Of other bytes they are anything.
+pub(crate) struct Head<'h> {
+    pub(crate) method: &'h [u8],
+    pub(crate) target: &'h [u8],
+    pub(crate) host: Option<&'h [u8]>,
+}
+
+impl<'h> Head<'h> {
+    pub(crate) fn read(head: &'h [u8]) -> Self {
+        let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
+        let mut words = first.split(|byte| *byte == b' ');
+        let host = lines.find_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let (name, value) = line.split_at(colon);
+            let value = value.get(1..)?.trim_ascii();
+            name.eq_ignore_ascii_case(b"host").then_some(value)
+        });
+        Self {
+            method: words.next().unwrap_or_default(),
+            target: words.next().unwrap_or_default(),
+            host,
+        }
+    }
+}
+
+/// The length of a head with the empty line after it, once it has arrived. Empty lines before it belong to it, as for hyper.
+pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
+    let start = bytes
+        .iter()
+        .position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    let mut line = start;
+    loop {
+        let end = line + bytes.get(line..)?.iter().position(|byte| *byte == b'\n')?;
+        if matches!(&bytes[line..end], b"" | b"\r") {
+            return Some(end + 1);
+        }
+        line = end + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_as_sent() {
+        let head = b"\r\nPoSt /A%20b?c HTTP/1.1\r\nX: host: no\r\nHOST:  Name.Zone:80 \r\nHost: second\r\n\r\n";
+        let read = Head::read(head);
+        assert_eq!(read.method, b"PoSt");
+        assert_eq!(read.target, b"/A%20b?c");
+        assert_eq!(read.host, Some(&b"Name.Zone:80"[..]));
+        let read = Head::read(b"\n");
+        assert_eq!((read.method, read.host), (&b""[..], None));
+    }
+
+    #[test]
+    fn a_head_ends_with_an_empty_line() {
+        for (bytes, expected) in [
+            (&b"GET / HTTP/1.1\r\nhost: x\r\n\r\nbody"[..], Some(27)),
+            (b"GET / HTTP/1.1\n\nbody", Some(16)),
+            (b"\r\n\r\nGET / HTTP/1.1\r\n\r\nbody", Some(22)),
+            (b"GET / HTTP/1.1\r\n", None),
+            (b"\r\n\r\n", None),
+            (b"", None),
+        ] {
+            assert_eq!(length(bytes), expected);
+        }
+    }
+}

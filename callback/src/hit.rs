@@ -45,14 +45,13 @@ pub enum Transport {
     Tcp,
 }
 
-/// The texts are any bytes that a stranger sent.
+/// Texts are what a stranger sent, with bytes that are not UTF-8 replaced. They are empty if missing, and in a malformed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
-    /// Empty in a malformed request.
     pub method: String,
-    /// Empty in a malformed request.
     pub target: String,
-    pub host: Option<Bytes>,
+    /// The first header `Host`, with its port.
+    pub host: String,
     /// Request line and headers as received, at most 64 KiB.
     pub head: Bytes,
     /// What was received after the head, at most 64 KiB.

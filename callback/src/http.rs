@@ -70,7 +70,7 @@ pub(crate) async fn converse(mut stream: TcpStream, peer: SocketAddr, site: Arc<
         site.report(peer, found, "refused", || Http {
             method: String::new(),
             target: String::new(),
-            host: None,
+            host: String::new(),
             head: bytes,
             body: Bytes::new(),
             truncated: false,
@@ -88,9 +88,8 @@ async fn answer(
     let bytes = received.head();
     let is_whole = receive(request.into_body()).await;
     let head = Head::read(&bytes);
-    let found = site
-        .reporter
-        .find(&[head.host.unwrap_or_default(), head.target, &bytes]);
+    let found = site.reporter.find(&[head.host, head.target, &bytes]);
+    let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
     let response = match found {
         Some((server, tag)) => default_answer(server, tag, head.target),
         None => {
@@ -102,9 +101,9 @@ async fn answer(
     site.report(peer, found, response.status().as_str(), || {
         let (body, is_cut) = received.body(bytes.len());
         Http {
-            method: String::from_utf8_lossy(head.method).into_owned(),
-            target: String::from_utf8_lossy(head.target).into_owned(),
-            host: head.host.map(Bytes::copy_from_slice),
+            method: text(head.method),
+            target: text(head.target),
+            host: text(head.host),
             head: bytes.clone(),
             body,
             truncated: is_cut || !is_whole,

@@ -12,6 +12,8 @@
 )]
 
 mod dns;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod hit;
 mod http;
 mod ids;

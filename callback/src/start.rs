@@ -40,10 +40,7 @@ pub struct Settings {
 
 #[derive(Debug, Error)]
 pub enum StartError {
-    #[error(
-        "cannot listen for {service} of callbacks on {address}: {}",
-        reason(source)
-    )]
+    #[error("cannot listen for {service} of callbacks on {address}")]
     Bind {
         service: &'static str,
         address: SocketAddr,
@@ -51,20 +48,6 @@ pub enum StartError {
     },
     #[error("cannot start the thread of callbacks")]
     Thread(#[source] io::Error),
-}
-
-fn reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            "another program uses this port\nhint: on port 53 this is often systemd-resolved, which listens on 127.0.0.53; name the \
-             public address of this machine instead of 0.0.0.0"
-                .to_owned()
-        }
-        io::ErrorKind::PermissionDenied => {
-            "a port below 1024 needs a right\nhint: give the service the capability CAP_NET_BIND_SERVICE".to_owned()
-        }
-        _ => error.to_string(),
-    }
 }
 
 /// The running listeners. They stop when this is dropped, too.

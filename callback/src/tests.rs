@@ -339,17 +339,17 @@ async fn ports_that_cannot_be_bound_are_named() {
         (
             vec![taken],
             vec![],
-            format!("DNS of callbacks on {taken}: another program uses this port"),
+            format!("cannot listen for DNS of callbacks on {taken}"),
         ),
         (
             vec![asked],
             vec![],
-            format!("DNS of callbacks on {asked}: another program uses this port"),
+            format!("cannot listen for DNS of callbacks on {asked}"),
         ),
         (
             vec![],
             vec![taken],
-            format!("HTTP of callbacks on {taken}: another program uses this port"),
+            format!("cannot listen for HTTP of callbacks on {taken}"),
         ),
     ] {
         let settings = Settings {
@@ -357,17 +357,11 @@ async fn ports_that_cannot_be_bound_are_named() {
             http,
             ..settings()
         };
-        let error = try_start(settings).err().unwrap().to_string();
-        assert!(error.contains(&expected), "{error}");
+        let error = try_start(settings).err().unwrap();
+        assert_eq!(error.to_string(), expected);
+        let StartError::Bind { source, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(source.kind(), std::io::ErrorKind::AddrInUse);
     }
-    // Tests may run as root, who has the right.
-    let error = StartError::Bind {
-        service: "DNS",
-        address: "127.0.0.1:53".parse().unwrap(),
-        source: std::io::ErrorKind::PermissionDenied.into(),
-    };
-    assert!(
-        error.to_string().contains("CAP_NET_BIND_SERVICE"),
-        "{error}"
-    );
 }

@@ -18,11 +18,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("outbound", &[]),
     ("delivery", &["outbound", "reconciler"]),
     ("listen", &[]),
+    ("callback", &["listen"]),
     ("identity", &[]),
     ("api", &["delivery", "identity", "listen", "ui", "wire"]),
     ("runner", &["client", "workflow", "model"]),
     ("cli", &["client", "workflow", "model", "runner"]),
-    ("daemon", &["api", "client", "outbound", "runner", "cli"]),
+    (
+        "daemon",
+        &["api", "callback", "client", "outbound", "runner", "cli"],
+    ),
 ];
 
 /// Crates that a pure package must not have, directly or not.

@@ -4,7 +4,7 @@
 pub(crate) struct Head<'h> {
     pub(crate) method: &'h [u8],
     pub(crate) target: &'h [u8],
-    pub(crate) host: Option<&'h [u8]>,
+    pub(crate) host: &'h [u8],
 }
 
 impl<'h> Head<'h> {
@@ -21,7 +21,7 @@ impl<'h> Head<'h> {
         Self {
             method: words.next().unwrap_or_default(),
             target: words.next().unwrap_or_default(),
-            host,
+            host: host.unwrap_or_default(),
         }
     }
 }
@@ -51,9 +51,9 @@ mod tests {
         let read = Head::read(head);
         assert_eq!(read.method, b"PoSt");
         assert_eq!(read.target, b"/A%20b?c");
-        assert_eq!(read.host, Some(&b"Name.Zone:80"[..]));
+        assert_eq!(read.host, b"Name.Zone:80");
         let read = Head::read(b"\n");
-        assert_eq!((read.method, read.host), (&b""[..], None));
+        assert_eq!((read.method, read.host), (&b""[..], &b""[..]));
     }
 
     #[test]

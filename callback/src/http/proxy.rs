@@ -76,10 +76,8 @@ mod tests {
             assert_eq!(sender.to_string(), expected);
         }
         assert!(read(0x11, TCP4, &four).await.is_err());
-        let other = sender(
-            &mut &b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"[..],
-            "10.0.0.1:9".parse().unwrap(),
-        );
+        let mut other = &b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"[..];
+        let other = sender(&mut other, "10.0.0.1:9".parse().unwrap());
         assert!(other.await.is_err());
     }
 }

@@ -108,7 +108,7 @@ async fn a_request_is_answered_with_the_reversed_id_and_reported_as_sent() {
     let expected = Http {
         method: "BREW".to_owned(),
         target: "/a?b=<c>".to_owned(),
-        host: Some(format!("{}:80", host()).into()),
+        host: format!("{}:80", host()),
         head: head.into(),
         body: "abc".into(),
         truncated: false,

@@ -1,0 +1,57 @@
+//! Reads what strangers send without a socket, for the targets in `fuzz`. Each function panics if a parser panics or an answer breaks
+//! a rule.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use crate::dns::answer::{Answers, encode, room, summary};
+use crate::dns::question::{self, Read};
+use crate::hit::Transport;
+use crate::http::{head, proxy};
+use crate::ids::mentions;
+use crate::limits::{AMPLIFICATION, UDP_ANSWER};
+
+/// Answers a message. An answer has the id of its query, and over UDP at most three times its bytes.
+pub fn dns(bytes: &[u8]) {
+    let answers = Answers {
+        zones: "cb.example.com".parse().into_iter().collect(),
+        public: vec![Ipv4Addr::LOCALHOST.into()],
+    };
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let Some(read) = question::read(bytes) else {
+            return;
+        };
+        let (mut response, room) = match read {
+            Read::Refused(response) => (*response, room(bytes, None, transport)),
+            Read::Question(question) => {
+                assert!(question.name().bytes().all(|it| it.is_ascii_graphic()));
+                let _ = (question.record_type(), question.client_subnet());
+                let response = answers.respond(&question);
+                (response, room(bytes, Some(&question), transport))
+            }
+        };
+        let answer = encode(&mut response, room).unwrap_or_default();
+        assert_eq!(answer.get(..2), bytes.get(..2));
+        assert!(
+            transport == Transport::Tcp
+                || answer.len() <= UDP_ANSWER.min(AMPLIFICATION * bytes.len())
+        );
+        let _ = summary(&response);
+    }
+}
+
+/// Reads a head and what precedes it.
+pub fn http(bytes: &[u8]) {
+    let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    let mut source = bytes;
+    // All bytes are there, so this never waits.
+    let sender = std::pin::pin!(proxy::sender(&mut source, peer));
+    let polled = sender.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    assert!(polled.is_ready());
+    let length = head::length(bytes).unwrap_or(bytes.len());
+    let head = head::Head::read(&bytes[..length]);
+    for part in [head.method, head.target, head.host] {
+        assert!(!part.contains(&b'\n'));
+        let _ = mentions(part).count();
+    }
+    let _ = mentions(bytes).count();
+}

@@ -1,6 +1,7 @@
 //! DNS for our own zones, over UDP and TCP.
 
 use std::net::{IpAddr, SocketAddr};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -128,7 +129,10 @@ pub(crate) async fn serve_udp(socket: UdpSocket, responder: Arc<Responder>, mut 
                 // An earlier answer has reached nobody.
                 Err(_) => continue,
             };
-            if let Some(answer) = responder.respond(&buffer[..length], peer, Transport::Udp) {
+            let respond = || responder.respond(&buffer[..length], peer, Transport::Udp);
+            // A defect in a parser costs an answer, not the service.
+            let answer = std::panic::catch_unwind(AssertUnwindSafe(respond));
+            if let Ok(Some(answer)) = answer {
                 // A full buffer loses the answer, as any network may. The sender asks again.
                 let _ = socket.try_send_to(&answer, peer);
             }

@@ -32,6 +32,10 @@ pub fn dns(bytes: &[u8]) {
         let answer = encode(&mut response, room).unwrap_or_default();
         assert_eq!(answer.get(..2), bytes.get(..2));
         assert!(
+            answer.get(2).is_some_and(|it| it & 0x80 != 0),
+            "it is marked as an answer"
+        );
+        assert!(
             transport == Transport::Tcp
                 || answer.len() <= UDP_ANSWER.min(AMPLIFICATION * bytes.len())
         );

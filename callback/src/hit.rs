@@ -45,7 +45,7 @@ pub enum Transport {
     Tcp,
 }
 
-/// Texts are what a stranger sent, with bytes that are not UTF-8 replaced. They are empty if missing, and in a malformed request.
+/// Texts are what a stranger sent, with bytes that are not UTF-8 replaced. They are empty if missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
     pub method: String,

@@ -68,13 +68,8 @@ pub(crate) async fn converse(mut stream: TcpStream, peer: SocketAddr, site: Arc<
     if let Some(bytes) = received.refused() {
         let found = site.reporter.find(&[&bytes]);
         site.report(peer, found, "refused", || Http {
-            method: String::new(),
-            target: String::new(),
-            host: String::new(),
-            head: bytes,
-            body: Bytes::new(),
-            truncated: false,
             malformed: true,
+            ..http(&bytes)
         });
     }
 }
@@ -89,7 +84,6 @@ async fn answer(
     let is_whole = receive(request.into_body()).await;
     let head = Head::read(&bytes);
     let found = site.reporter.find(&[head.host, head.target, &bytes]);
-    let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
     let response = match found {
         Some((server, tag)) => default_answer(server, tag, head.target),
         None => {
@@ -101,16 +95,27 @@ async fn answer(
     site.report(peer, found, response.status().as_str(), || {
         let (body, is_cut) = received.body(bytes.len());
         Http {
-            method: text(head.method),
-            target: text(head.target),
-            host: text(head.host),
-            head: bytes.clone(),
             body,
             truncated: is_cut || !is_whole,
-            malformed: false,
+            ..http(&bytes)
         }
     });
     response
+}
+
+/// A request with this head.
+fn http(bytes: &Bytes) -> Http {
+    let head = Head::read(bytes);
+    let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
+    Http {
+        method: text(head.method),
+        target: text(head.target),
+        host: text(head.host),
+        head: bytes.clone(),
+        body: Bytes::new(),
+        truncated: false,
+        malformed: false,
+    }
 }
 
 /// Receives a body, for a bounded time and length. Returns whether it has ended.

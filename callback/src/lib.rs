@@ -12,7 +12,7 @@
 )]
 
 mod dns;
-#[cfg(feature = "fuzzing")]
+#[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod hit;
 mod http;

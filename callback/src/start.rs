@@ -79,7 +79,7 @@ struct Sockets {
 }
 
 /// Binds all sockets, then serves until [`Callbacks::stop`] on a thread of its own. Each hit goes into `hits`, which closes when
-/// everything has ended. A hit has up to 128 KiB.
+/// everything has ended. A hit has up to 128 KiB, so the channel has room for some hundreds of them, not for many thousands.
 pub fn start(
     settings: Settings,
     clock: Clock,
@@ -218,15 +218,16 @@ async fn serve(
             let conversation = dns::converse(stream, peer, responder.clone(), until.clone());
             while_busy(conversation, busy.clone())
         };
-        accept(listener, connections, stopped.clone(), converse)?;
+        accept(listener, connections, Vec::new(), stopped.clone(), converse)?;
     }
     let connections = HTTP_CONNECTIONS / sockets.http.len().max(1);
     for listener in sockets.http {
         let (busy, site) = (busy.clone(), site.clone());
+        let proxies = site.trusted_proxies.clone();
         let converse = move |stream, peer| {
             while_busy(http::converse(stream, peer, site.clone()), busy.clone())
         };
-        accept(listener, connections, stopped.clone(), converse)?;
+        accept(listener, connections, proxies, stopped.clone(), converse)?;
     }
     drop(busy);
     stopped.wait().await;
@@ -243,6 +244,7 @@ async fn while_busy(conversation: impl Future<Output = ()>, busy: mpsc::Sender<(
 fn accept<F>(
     listener: TcpListener,
     connections: usize,
+    uncounted: Vec<Cidr>,
     mut stopped: Stopped,
     converse: impl Fn(TcpStream, SocketAddr) -> F + Send + Sync + 'static,
 ) -> io::Result<()>
@@ -253,7 +255,7 @@ where
     let bounds = Bounds {
         connections,
         per_address: PER_ADDRESS,
-        uncounted: Vec::new(),
+        uncounted,
         head: HEAD,
         drain: DRAIN,
     };

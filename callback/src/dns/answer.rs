@@ -142,7 +142,8 @@ pub(crate) fn summary(response: &Message) -> String {
         ResponseCode::FormErr => "FORMERR",
         ResponseCode::NotImp => "NOTIMP",
         ResponseCode::Refused => "REFUSED",
-        ResponseCode::BADVERS => "BADVERS",
+        // Both have one number.
+        ResponseCode::BADVERS | ResponseCode::BADSIG => "BADVERS",
         _ => "error",
     };
     match (response.metadata.truncation, response.answers.len()) {

@@ -339,31 +339,23 @@ fn the_rate_limit_counts_answers_and_not_hits() {
     let mut world = world();
     let bytes = query(&format!("{SERVER}.cb.example.com"), A);
     let stranger = SocketAddr::from(([198, 51, 100, 7], 53));
-    let mut given: Vec<String> = Vec::new();
-    for _ in 0..60 {
+    let start = Instant::now();
+    let mut whole = 0;
+    for _ in 0..500 {
         let answer = world.responder.respond(&bytes, stranger, Transport::Udp);
         let answer = answer.map(|it| Message::from_vec(&it).unwrap());
-        let is_whole = answer.as_ref().map(|it| !it.metadata.truncation);
-        let hit = world.hits.try_recv().unwrap();
-        assert_eq!(
-            hit.answer,
-            match is_whole {
-                Some(true) => "NOERROR, 2 records",
-                Some(false) => "truncated (rate limit)",
-                None => "none (rate limit)",
-            }
-        );
-        given.push(hit.answer);
+        let expected = match answer.map(|it| it.metadata.truncation) {
+            Some(false) => "NOERROR, 2 records",
+            Some(true) => "truncated (rate limit)",
+            None => "none (rate limit)",
+        };
+        whole += u64::from(expected.starts_with("NOERROR"));
+        assert_eq!(world.hits.try_recv().unwrap().answer, expected);
     }
-    let of = |text: &str| given.iter().filter(|it| *it == text).count();
-    // A second may have ended between them.
-    assert!(of("none (rate limit)") <= 5 && of("truncated (rate limit)") <= 5);
-    assert!(
-        world
-            .responder
-            .respond(&bytes, stranger, Transport::Tcp)
-            .is_some()
-    );
+    assert!(whole >= 50 && whole <= 50 * (start.elapsed().as_secs() + 2));
+    let answer = world.responder.respond(&bytes, stranger, Transport::Tcp);
+    let answer = Message::from_vec(&answer.unwrap()).unwrap();
+    assert_eq!(answer.answers.len(), 2);
 }
 
 /// A name below one of the zones or elsewhere, of any bytes.
@@ -406,7 +398,7 @@ proptest! {
 
     #[test]
     fn any_bytes_get_a_small_answer_or_none(bytes in vec(any::<u8>(), 0..300)) {
-        check_any(&bytes);
+        crate::fuzzing::dns(&bytes);
     }
 
     #[test]
@@ -421,16 +413,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        check_any(&bytes);
-    }
-}
-
-fn check_any(bytes: &[u8]) {
-    let world = world();
-    if let Some(answer) = world.responder.respond(bytes, peer(), Transport::Udp) {
-        assert!(answer.len() <= (3 * bytes.len()).min(1232));
-        assert_eq!(answer[..2], bytes[..2]);
-        assert!(answer[2] & 0x80 != 0, "it is marked as an answer");
+        crate::fuzzing::dns(&bytes);
     }
 }
 

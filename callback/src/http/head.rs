@@ -1,6 +1,10 @@
 //! The parts of a request's head, as the sender wrote them.
 
-/// Parts of a head that hyper has accepted. Of other bytes they are anything.
+/// Longest method: the longest registered one has 17 letters.
+const METHOD: usize = 32;
+
+/// Parts of a head. All are empty if it does not begin like a request.
+#[derive(Default)]
 pub(crate) struct Head<'h> {
     pub(crate) method: &'h [u8],
     pub(crate) target: &'h [u8],
@@ -12,6 +16,11 @@ impl<'h> Head<'h> {
         let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
         let mut words = first.split(|byte| *byte == b' ');
+        let method = words.next().unwrap_or_default();
+        let is_method = method.iter().all(|it| it.is_ascii_graphic()) && method.len() <= METHOD;
+        let Some(target) = words.next().filter(|_| is_method) else {
+            return Self::default();
+        };
         let host = lines.find_map(|line| {
             let colon = line.iter().position(|byte| *byte == b':')?;
             let (name, value) = line.split_at(colon);
@@ -19,8 +28,8 @@ impl<'h> Head<'h> {
             name.eq_ignore_ascii_case(b"host").then_some(value)
         });
         Self {
-            method: words.next().unwrap_or_default(),
-            target: words.next().unwrap_or_default(),
+            method,
+            target,
             host: host.unwrap_or_default(),
         }
     }
@@ -52,8 +61,15 @@ mod tests {
         assert_eq!(read.method, b"PoSt");
         assert_eq!(read.target, b"/A%20b?c");
         assert_eq!(read.host, b"Name.Zone:80");
-        let read = Head::read(b"\n");
-        assert_eq!((read.method, read.host), (&b""[..], &b""[..]));
+        for other in [
+            &b"\n"[..],
+            b"\x16\x03 /\nhost: x\n",
+            b"GET\nhost: x",
+            &[b'A'; 99],
+        ] {
+            let read = Head::read(other);
+            assert!([read.method, read.target, read.host].concat().is_empty());
+        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ mod tests {
             (0x21, TCP6, &six, "[2001:db8::7]:5"),
             (0x20, TCP4, &four, "10.0.0.1:9"),
             (0x21, 0, &[], "10.0.0.1:9"),
-            (0x21, TCP4, &four[..11], "10.0.0.1:9"),
+            (0x21, TCP4, &four[..9], "10.0.0.1:9"),
         ] {
             let sender = read(command, family, addresses).await.unwrap();
             assert_eq!(sender.to_string(), expected);

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
@@ -90,7 +92,7 @@ fn host() -> String {
 #[tokio::test]
 async fn a_request_is_answered_with_the_reversed_id_and_reported_as_sent() {
     let head = format!(
-        "BREW /a?b=<c> HTTP/1.1\r\nX-Case: Kept\r\nhOsT: {}:80\r\ncontent-length: 3\r\n\r\n",
+        "BREW /a?b=c HTTP/1.1\r\nX-Case: Kept\r\nhOsT: {}:80\r\ncontent-length: 3\r\n\r\n",
         host()
     );
     let (answer, hit) = send(format!("{head}abc").as_bytes()).await;
@@ -107,7 +109,7 @@ async fn a_request_is_answered_with_the_reversed_id_and_reported_as_sent() {
     assert!(hit.peer.ip().is_loopback());
     let expected = Http {
         method: "BREW".to_owned(),
-        target: "/a?b=<c>".to_owned(),
+        target: "/a?b=c".to_owned(),
         host: format!("{}:80", host()),
         head: head.into(),
         body: "abc".into(),
@@ -225,6 +227,13 @@ async fn what_is_no_request_is_reported_as_malformed() {
         assert!(http.malformed, "{bytes}");
         assert_eq!(http.head, &bytes.as_bytes()[..bytes.len().min(HEAD_BYTES)]);
     }
+    let (_, hit) = send(format!("GET /<b> HTTP/1.1\r\nhost: {id}\r\n\r\n").as_bytes()).await;
+    let http = http(hit);
+    let parts = [http.method, http.target, http.host];
+    assert_eq!(
+        (parts, http.malformed),
+        (["GET".to_owned(), "/<b>".to_owned(), id], true)
+    );
     assert_eq!(send(b"nonsense\r\n\r\n").await.1, None);
 }
 
@@ -319,4 +328,11 @@ async fn only_trusted_proxies_name_the_sender() {
     let hit = send(&proxied).await.1.unwrap();
     assert!(hit.peer.ip().is_loopback());
     assert!(http(Some(hit)).malformed);
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read(bytes in vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b':'), any::<u8>()], 0..200)) {
+        crate::fuzzing::http(&bytes);
+    }
 }

@@ -287,7 +287,7 @@ async fn ten_thousand_connections_are_bounded() {
     let world = World::start();
     let address = world.callbacks.dns[0];
     let mut held = Vec::new();
-    // The last one may still be on its way when the next is refused.
+    // Each is answered, so it has its place.
     while held.len() < DNS_CONNECTIONS {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let asked = query("cb.example.com");

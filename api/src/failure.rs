@@ -109,7 +109,6 @@ impl Failure {
         }
     }
 
-    /// The same for the token of a job.
     pub(crate) fn without_permission(scope: Scope) -> Self {
         let failure = Self::new(
             ErrorCode::Forbidden,

@@ -66,8 +66,8 @@ pub(crate) const DRAIN: Duration = Duration::from_secs(5);
 /// How long a waiting read (`wait=true`) is held: shorter than the idle time-outs of common proxies.
 pub(crate) const WAIT: Duration = Duration::from_secs(50);
 
-/// Time between two checks of the token of a stream or held read.
-pub(crate) const TOKEN_CHECK: Duration = Duration::from_secs(60);
+/// Time between two checks of the rights of a stream or held read.
+pub(crate) const RIGHTS_CHECK: Duration = Duration::from_secs(60);
 
 /// Time between two comments on a quiet event stream, so that proxies keep it.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -78,8 +78,8 @@ pub(crate) const LISTENERS: usize = 4_000;
 /// Listeners that get the events of only one project, for each project. The other half stays free for other projects.
 pub(crate) const PROJECT_LISTENERS: usize = LISTENERS / 2;
 
-/// Listeners of one token: a program that leaks streams cannot use them all.
-pub(crate) const TOKEN_LISTENERS: usize = LISTENERS / 4;
+/// Listeners of one person, or of the jobs of one project: a program that leaks streams cannot use them all.
+pub(crate) const SHARE_LISTENERS: usize = LISTENERS / 4;
 
 /// How long a refused listener should wait. Streams end when tabs are closed, which takes a while.
 pub(crate) const LISTENER_WAIT: Duration = Duration::from_secs(10);
@@ -166,19 +166,19 @@ pub(crate) const SEARCH_PAGE: usize = 10_000;
 /// Logs that are searched at once. Each search occupies a thread, and other reads need threads, too.
 pub(crate) const SEARCHED_AT_ONCE: usize = 4;
 
-pub(crate) const SEARCHED_OF_TOKEN: usize = 2;
+pub(crate) const SEARCHED_OF_SHARE: usize = 2;
 
 /// Directories of zips that are read at once. A comparison of two zips takes up to fifty megabytes.
 pub(crate) const ZIPS_AT_ONCE: usize = 4;
 
-pub(crate) const ZIPS_OF_TOKEN: usize = 2;
+pub(crate) const ZIPS_OF_SHARE: usize = 2;
 
 /// Lists of finished jobs that are made at once. Two hundred large records take some megabytes, and a filter that matches few
 /// jobs reads tens of megabytes more.
 pub(crate) const LISTS_AT_ONCE: usize = 8;
 
 /// Lists of finished jobs that one token makes at once. More would not be faster.
-pub(crate) const LISTS_OF_TOKEN: usize = 4;
+pub(crate) const LISTS_OF_SHARE: usize = 4;
 
 /// Longest text to search for in a log: a long line that somebody copied.
 pub(crate) const SEARCHED_CHARS: usize = 1_000;

@@ -24,7 +24,7 @@ use tokio::sync::watch;
 
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, job_token_over, no_such_link};
-use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, TOKEN_CHECK, TOKEN_LISTENERS};
+use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, RIGHTS_CHECK, SHARE_LISTENERS};
 
 /// The daemon, limited to what a caller may see and do.
 #[derive(Clone)]
@@ -169,7 +169,7 @@ impl Visible {
                 Err(failure) => return failure,
             };
             // Check again at least this often: the steady clock may be adjusted, or the machine may sleep meanwhile.
-            let life = life.map_or(TOKEN_CHECK, |life| life.min(TOKEN_CHECK));
+            let life = life.map_or(RIGHTS_CHECK, |life| life.min(RIGHTS_CHECK));
             tokio::select! {
                 Ok(()) = changed.changed() => {}
                 () = tokio::time::sleep(life) => {}
@@ -267,8 +267,8 @@ impl Visible {
         let listener = self.events.listen(&self.handle, wanted, after);
         listener.map_err(|error| {
             let problem = match error {
-                TooManyListeners::Token => {
-                    format!("this token has {TOKEN_LISTENERS} listeners to events, which is the maximum")
+                TooManyListeners::Share => {
+                    format!("you have {SHARE_LISTENERS} open event streams, which is the maximum")
                 }
                 TooManyListeners::Project => {
                     format!("{PROJECT_LISTENERS} listeners are limited to this project, which is the maximum")
@@ -344,7 +344,7 @@ impl Visible {
             };
             may(event.subject.scope()) && (event.what.job().is_none() || may(Scope::JobRead))
         };
-        // Only who sees everything hears of a runner that was removed.
+        // Only callers who see all projects get the events of removed runners.
         let sees_runner = |world: &World, event: &Event| match &event.subject {
             Subject::Runner { runner } => world
                 .runner(*runner)

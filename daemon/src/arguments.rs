@@ -42,7 +42,7 @@ pub(crate) enum Command {
     /// Show the content of a state folder, without a daemon. Secrets and tokens are not shown.
     #[command(subcommand)]
     State(StateCommand),
-    /// Let somebody back in who is locked out.
+    /// Let a locked-out user in again.
     #[command(subcommand)]
     User(UserCommand),
     /// Show all features in a temporary folder: push, dispatch, expressions, broken files, artifacts.

@@ -104,7 +104,7 @@ pub const SCHEDULED_JOBS_PER_SCAN: usize = 10_000;
 /// Personal access tokens. Each is a live record. The limit stops a program that creates a token for every call.
 pub const TOKENS: usize = 30_000;
 
-/// Tokens of one user: more than one needs who replaces old tokens.
+/// Tokens of one user. Who replaces old tokens needs fewer.
 pub const TOKENS_OF_USER: usize = 100;
 
 /// Users, deleted ones included. Each is a live record.
@@ -130,7 +130,7 @@ pub const PASSWORD_RESET: TimeDelta = TimeDelta::hours(24);
 /// How long after signing in one may give rights, make tokens and change the password in a session.
 pub const RECENT_SIGN_IN: TimeDelta = TimeDelta::minutes(10);
 
-/// Browser sessions of one user: more than one person needs.
+/// Sessions of one person that were made without a token, or with one token: more than one person needs.
 pub const SESSIONS: usize = 50;
 
 /// Sessions of others that a sign-in looks at, to remove those that have ended.
@@ -414,8 +414,8 @@ pub const CYCLE_PAUSE: TimeDelta = TimeDelta::seconds(1);
 /// The shortest pause. Without a pause, two scans with empty steps would keep the disk busy.
 pub(crate) const CYCLE_PAUSE_LEAST: TimeDelta = TimeDelta::milliseconds(100);
 
-/// Jobs that steps have started one after the other, from which on each waits for the pause: more than programs that start
-/// each other on purpose need.
+/// Length of a chain of jobs that steps have started. From this length on, each new job waits for the pause; intended chains
+/// are shorter.
 pub(crate) const HOPS_BY_STEPS: u64 = 10;
 
 /// A lap that takes at least this long is not quick: a schedule could have the same interval.

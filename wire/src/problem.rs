@@ -120,7 +120,7 @@ pub enum ErrorCode {
     ArtifactUnreadable,
     /// 409: the job cannot get the files of the repository; the detail names the commit and the reason.
     CheckoutFailed,
-    /// 409: there is a runner of that name already, or there is or was a user of it.
+    /// 409: the name belongs to a runner, or to a present or former user.
     NameTaken,
     /// 409: another process uses this registration; each process needs its own registration.
     RunnerInUse,

@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 
 use super::event::{self, Event};
 use super::{Batch, Form, Inbox, Listener, Start, Wanted, batch, topics};
-use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, TOKEN_LISTENERS};
+use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, SHARE_LISTENERS};
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TooManyListeners {
-    Token,
+    Share,
     Project,
     All,
 }
@@ -34,7 +34,7 @@ pub(super) struct Listeners {
     pub(super) of_jobs: HashMap<JobId, Vec<u64>>,
     /// Listeners that follow more than one job.
     pub(super) broad: Vec<u64>,
-    /// The number of listeners of each token.
+    /// The number of listeners of each person, or of the jobs of a project.
     pub(super) of_shares: HashMap<Share, usize>,
     /// The number of listeners that are limited to each project.
     pub(super) of_projects: HashMap<ProjectId, usize>,
@@ -182,9 +182,9 @@ impl Listeners {
             .get(&wanted.principal.share())
             .copied()
             .unwrap_or(0)
-            >= TOKEN_LISTENERS
+            >= SHARE_LISTENERS
         {
-            return Err(TooManyListeners::Token);
+            return Err(TooManyListeners::Share);
         }
         let project = wanted.only_project;
         let of_project = project.and_then(|project| self.of_projects.get(&project));

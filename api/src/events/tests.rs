@@ -9,7 +9,7 @@ use state::Published;
 use super::hub::Sender;
 use super::*;
 use crate::limits::{
-    EVENT_TOPICS, LISTENER_COMMITS, PROJECT_LISTENERS, TOKEN_LISTENERS, TOPICS_PAUSE,
+    EVENT_TOPICS, LISTENER_COMMITS, PROJECT_LISTENERS, SHARE_LISTENERS, TOPICS_PAUSE,
 };
 
 fn published(seq: u64) -> Published {
@@ -129,9 +129,9 @@ fn one_token_leaves_room_for_other_tokens() {
     let hub = Arc::new(Hub::default());
     let token = TokenId::from_uuid(uuid::Uuid::nil());
     let other = TokenId::from_uuid(uuid::Uuid::max());
-    let mut all: Vec<Listener> = (0..TOKEN_LISTENERS).map(|_| listen(&hub, None)).collect();
+    let mut all: Vec<Listener> = (0..SHARE_LISTENERS).map(|_| listen(&hub, None)).collect();
     let room = |token| hub.listeners().check_room(&wanted(token));
-    assert_eq!(room(token), Err(TooManyListeners::Token));
+    assert_eq!(room(token), Err(TooManyListeners::Share));
     assert_eq!(room(other), Ok(()));
     all.pop();
     assert_eq!(room(token), Ok(()));

@@ -8,14 +8,14 @@ use wire::{ArtifactDiff, ArtifactEntry, ErrorCode, FileChange, Page};
 
 use super::artifacts;
 use crate::failure::Failure;
-use crate::limits::{ENTRIES_PAGE, ZIPS_AT_ONCE, ZIPS_OF_TOKEN};
+use crate::limits::{ENTRIES_PAGE, ZIPS_AT_ONCE, ZIPS_OF_SHARE};
 use crate::page::Window;
 use crate::request::Query;
 use crate::turns::Turns;
 use crate::visible::{ShownJob, Visible};
 
 /// Reading a large directory takes much memory, so few are read at once.
-static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_TOKEN);
+static TURNS: Turns = Turns::new(ZIPS_AT_ONCE, ZIPS_OF_SHARE);
 
 pub(crate) async fn list(
     user: &Visible,

@@ -5,13 +5,13 @@ use state::LogSearch;
 use super::logs;
 use crate::convert;
 use crate::failure::Failure;
-use crate::limits::{SEARCH_PAGE, SEARCHED_AT_ONCE, SEARCHED_CHARS, SEARCHED_OF_TOKEN};
+use crate::limits::{SEARCH_PAGE, SEARCHED_AT_ONCE, SEARCHED_CHARS, SEARCHED_OF_SHARE};
 use crate::request::Query;
 use crate::turns::Turns;
 use crate::visible::{ShownJob, Visible};
 
 /// A search occupies a thread until it has read the whole log.
-static TURNS: Turns = Turns::new(SEARCHED_AT_ONCE, SEARCHED_OF_TOKEN);
+static TURNS: Turns = Turns::new(SEARCHED_AT_ONCE, SEARCHED_OF_SHARE);
 
 /// Reads which text is searched. Without `case`, a text in lower case also matches upper-case letters.
 pub(crate) fn wanted(query: &Query) -> Result<LogSearch, Failure> {

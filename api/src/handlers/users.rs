@@ -14,13 +14,11 @@ use wire::{CreatedUser, CredentialKind, Me, Member, Page, UserLink};
 use super::projects;
 use crate::convert::Convert;
 use crate::failure::Failure;
+use crate::handlers::sign_in::user_link_path;
 use crate::page::Window;
 use crate::reply;
 use crate::request::Request;
 use crate::visible::{Shown, Visible};
-
-/// The path of links with which people set a password, without the secret that follows.
-pub(crate) const USER_LINKS: &str = "/welcome/";
 
 pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::User> {
     user.read(|seen| {
@@ -128,7 +126,7 @@ pub(crate) async fn invite(
 
 fn link(user: &User, secret: &PlainToken) -> Option<UserLink> {
     let expires_at = user.link.as_ref()?.expires_at;
-    let url_path = format!("{USER_LINKS}{}", secret.reveal());
+    let url_path = user_link_path(secret);
     Some(UserLink {
         url_path,
         expires_at,

@@ -92,7 +92,7 @@ pub(super) async fn update(frame: &Frame<'_>, typed: &Typed) -> Result<Response,
     };
     let user = frame.parameter(0);
     users::update(frame.user, user, asked).await?;
-    // Who is not an administrator any more does not see the page.
+    // A user who is no longer an administrator cannot see this page.
     Ok(frame.done(model::Scope::Admin, &links::user(user)))
 }
 
@@ -177,7 +177,7 @@ async fn given(
 pub(super) async fn remove_member(frame: &Frame<'_>) -> Result<Response, Failure> {
     let (project, user) = (frame.parameter(0), frame.parameter(1));
     users::remove_member(frame.user, project, user).await?;
-    // Who removes the own role does not see the page any more.
+    // A user who has left the project cannot see this page.
     match frame.user.name() == user {
         true => Ok(see_other(links::OVERVIEW)),
         false => Ok(see_other(&links::members(project))),

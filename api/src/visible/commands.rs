@@ -315,10 +315,12 @@ impl Visible {
     pub(crate) async fn sign_out_everywhere(&self, tokens: bool) -> Result<(), Failure> {
         let (user, with) = (self.own_user()?, self.only_sessions_with());
         let has_session = self.principal().session().is_some();
+        // What cannot end, such as the last administrator's token, does not keep the rest.
+        let mut ended = Ok(());
         if tokens && has_session {
-            self.end_tokens().await?;
+            ended = self.end_tokens().await;
             // This session has ended with its token, and does no more.
-            if self.principal().token().is_some() {
+            if ended.is_ok() && self.principal().token().is_some() {
                 return Ok(());
             }
         }
@@ -326,9 +328,9 @@ impl Visible {
         let state = self.acting()?.state();
         state.submit(SignOutEverywhere { user, with }).await?;
         if tokens && !has_session {
-            self.end_tokens().await?;
+            ended = self.end_tokens().await;
         }
-        Ok(())
+        ended
     }
 
     /// Ends the caller's token. A person, or a token that may do whatever its owner may, ends all tokens of the user.
@@ -344,10 +346,11 @@ impl Visible {
         // The own token is the last, because it may do nothing afterwards.
         let (last, others): (Vec<TokenId>, _) =
             tokens.into_iter().partition(|token| Some(*token) == own);
+        let mut ended = Ok(());
         for token in others.into_iter().chain(last) {
-            self.revoke_token(token).await?;
+            ended = ended.and(self.revoke_token(token).await);
         }
-        Ok(())
+        ended
     }
 
     /// The person behind a session that was not made with a token.

@@ -14,7 +14,7 @@ use workflow::InputValue;
 
 use super::{Shown, ShownJob, Visible};
 use crate::failure::{Failure, shorten};
-use crate::limits::{CANDIDATES, LISTS_AT_ONCE, LISTS_OF_TOKEN, NAMED_JOBS};
+use crate::limits::{CANDIDATES, LISTS_AT_ONCE, LISTS_OF_SHARE, NAMED_JOBS};
 use crate::turns::{Turn, Turns};
 
 impl Visible {
@@ -65,7 +65,7 @@ impl Visible {
 
     /// Waits for the turn to make a list that reads histories.
     pub(crate) async fn list_turn(&self) -> Turn {
-        static TURNS: Turns = Turns::new(LISTS_AT_ONCE, LISTS_OF_TOKEN);
+        static TURNS: Turns = Turns::new(LISTS_AT_ONCE, LISTS_OF_SHARE);
         TURNS.wait(self.principal().share()).await
     }
 

@@ -203,6 +203,16 @@ async fn a_token_ends_no_session_that_may_do_more() {
 }
 
 #[tokio::test]
+async fn a_token_that_must_stay_does_not_keep_the_sessions() {
+    let service = Service::start().await;
+    let device = service.owners_device().await;
+    let all = delete("/v0/sessions?tokens=true").bearer(&device);
+    all.send(service.address).await.problem(409, "last_admin");
+    let me = Call::get("/v0/me").bearer(&device).send(service.address);
+    me.await.problem(401, "unauthorized");
+}
+
+#[tokio::test]
 async fn a_session_ends_with_its_token_or_after_disuse() {
     let service = Service::start().await;
     let (id, secret) = token(&service).await;

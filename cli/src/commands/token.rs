@@ -35,7 +35,7 @@ pub(crate) enum Command {
         /// The tokens of all users; for administrators
         #[arg(long, env = "SERVICE_ALL", conflicts_with = "user")]
         all: bool,
-        /// The tokens of this user; others than you need to be an administrator
+        /// The tokens of this user; only administrators see the tokens of others
         #[arg(long, env = "SERVICE_USER", value_name = "NAME")]
         user: Option<String>,
     },

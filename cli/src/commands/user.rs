@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Administrator {
         /// Name of the user
         user: String,
-        /// Take it away again
+        /// Make the user an ordinary user again
         #[arg(long, env = "SERVICE_UNDO")]
         undo: bool,
     },

@@ -215,7 +215,7 @@ fn of_token(world: &World, token: &Token) -> Option<AuditAction> {
     }
 }
 
-/// A user's record has several things that change apart.
+/// Parts of a user's record change independently.
 fn of_user(world: &World, after: &User) -> Vec<AuditAction> {
     let named = |kind| {
         AuditAction::new(kind)

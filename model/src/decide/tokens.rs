@@ -221,7 +221,7 @@ impl Command for RevokeToken {
     }
 }
 
-/// True if one can do everything with the token.
+/// True if the token allows everything.
 pub(super) fn is_admin_token(world: &World, token: &Token) -> bool {
     let may_all = match world.user(token.owner) {
         Some(owner) => owner.is_active() && owner.is_administrator,

@@ -25,7 +25,7 @@ pub struct Updated {
 pub(super) fn left_of(world: &World, user: UserId) -> impl Iterator<Item = Change> {
     let tokens = world.tokens().filter(move |token| token.owner == user);
     let tokens = tokens.map(|token| Change::TokenRemoved(token.id));
-    // Others are found by their tokens, so tokens are the last.
+    // Links and registrations are found through the tokens that made them, so tokens go last.
     unbacked(world, user, None).chain(tokens)
 }
 

@@ -1,8 +1,9 @@
 //! From an answered query or request to a reported hit.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{mpsc, watch};
@@ -32,6 +33,17 @@ pub(crate) struct Totals {
 struct Minute {
     since: Instant,
     hits: HashMap<(ServerId, Option<Tag>), u32>,
+    has_dropped: bool,
+}
+
+impl Default for Minute {
+    fn default() -> Self {
+        Self {
+            since: Instant::now(),
+            hits: HashMap::new(),
+            has_dropped: false,
+        }
+    }
 }
 
 impl Reporter {
@@ -45,10 +57,7 @@ impl Reporter {
             table,
             hits,
             clock,
-            minute: Mutex::new(Minute {
-                since: Instant::now(),
-                hits: HashMap::new(),
-            }),
+            minute: Mutex::default(),
             totals,
         }
     }
@@ -74,18 +83,26 @@ impl Reporter {
     pub(crate) fn report(&self, hit: Hit) {
         let server = hit.server;
         let is_full = self.is_flood(&hit) && self.hits.capacity() <= self.hits.max_capacity() / 2;
-        if (is_full || self.hits.try_send(hit).is_err())
-            && let Some(server) = self.table.borrow().servers.get(&server)
-        {
-            server.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        if !is_full && self.hits.try_send(hit).is_ok() {
+            return;
+        }
+        if let Some(known) = self.table.borrow().servers.get(&server) {
+            known.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        // Strangers decide how often this happens.
+        if !mem::replace(&mut self.minute().has_dropped, true) {
+            tracing::warn!(%server, "hits of callback servers are dropped, because they come faster than they are recorded");
         }
     }
 
+    fn minute(&self) -> MutexGuard<'_, Minute> {
+        self.minute.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn is_flood(&self, hit: &Hit) -> bool {
-        let mut minute = self.minute.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut minute = self.minute();
         if minute.since.elapsed() >= Duration::from_secs(60) {
-            minute.since = Instant::now();
-            minute.hits.clear();
+            *minute = Minute::default();
         }
         let hits = minute.hits.entry((hit.server, hit.tag)).or_default();
         *hits = hits.saturating_add(1);

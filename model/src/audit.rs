@@ -90,6 +90,11 @@ kinds! {
     ScanResumed = "scan_resumed",
     ChannelSet = "channel_set",
     ChannelDeleted = "channel_deleted",
+    CallbackCreated = "callback_created",
+    CallbackDeleted = "callback_deleted",
+    /// A name of a callback server was made.
+    CallbackTokenCreated = "callback_token_created",
+    CallbackTokenEnded = "callback_token_ended",
     BlobStored = "blob_stored",
     BlobDeleted = "blob_deleted",
     BlobLinkCreated = "blob_link_created",
@@ -130,8 +135,8 @@ pub struct AuditAction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// The text of a suspension or resumption, the code of the reason why a job ended, the approved commit, the role of a
-    /// member, the new owner of a token, the old and new projects of a runner, or the projects and labels of a registration
-    /// token.
+    /// member, the new owner of a token, the old and new projects of a runner, the projects and labels of a registration
+    /// token, or the tag of a callback server's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How often it happened, if one action stands for several events.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
+use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, InteractionChange};
 use crate::channel::Channel;
 use crate::clocks::Clocks;
 use crate::condition::{Condition, Ended};
@@ -106,6 +107,13 @@ pub enum Change {
     OutgoingRemoved(OutgoingId),
     /// An attempt is appended to the delivery log.
     Delivery(Arc<DeliveryRecord>),
+    Callback(Arc<Callback>),
+    /// A callback server is removed after its other files.
+    CallbackRemoved(CallbackId),
+    CallbackToken(Arc<CallbackToken>),
+    CallbackTokenRemoved(CallbackId, CallbackTag),
+    /// The interactions of a callback server.
+    Interactions(CallbackId, Arc<InteractionChange>),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not written.
     ClockFollowed(TimeDelta),
     /// The record of a jump that the stored expiry times do not follow yet; none when all of them have followed.

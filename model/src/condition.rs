@@ -242,6 +242,10 @@ pub enum Problem {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         newest: Option<Timestamp>,
     },
+    /// A callback server records nothing more.
+    CallbackFull {
+        callback: NotifyName,
+    },
     /// Messages do not arrive.
     ChannelFailing {
         channel: NotifyName,
@@ -274,6 +278,7 @@ impl Problem {
             Self::DiskLow => EventName::DiskLow,
             Self::BackupOld { .. } => EventName::BackupOld,
             Self::ChannelFailing { .. } => EventName::ChannelFailing,
+            Self::CallbackFull { .. } => EventName::CallbackFull,
         }
     }
 
@@ -323,6 +328,7 @@ impl Problem {
             | Self::CertificateExpires { .. }
             | Self::DiskLow
             | Self::BackupOld { .. }
+            | Self::CallbackFull { .. }
             | Self::ChannelFailing { .. } => None,
         }
     }
@@ -351,6 +357,7 @@ impl Problem {
             | Self::DiskLow
             | Self::BackupOld { .. }
             | Self::ChannelFailing { .. } => "",
+            Self::CallbackFull { callback } => callback.as_str(),
         };
         (self.code(), detail)
     }
@@ -378,6 +385,7 @@ impl Problem {
             | Self::MissingSecret { .. }
             | Self::MissingChannel { .. }
             | Self::TokenExpires { .. }
+            | Self::CallbackFull { .. }
             | Self::ChannelFailing { .. } => false,
         }
     }

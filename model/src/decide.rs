@@ -7,6 +7,7 @@ mod append;
 mod artifact;
 mod blob_links;
 mod blobs;
+mod callbacks;
 mod channels;
 mod claim;
 mod clock;
@@ -46,6 +47,10 @@ pub use crate::read_set::{Evaluated, PreparedExpression};
 pub use artifact::{StoreArtifact, declared_artifact};
 pub use blob_links::{CreateBlobLink, NewBlobLink, RevokeBlobLink};
 pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
+pub use callbacks::{
+    ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, EndCallbackToken,
+    ExpireCallbackTokens, IndexInteractions, PageLines, RecordInteractions, RemoveInteractions,
+};
 pub use channels::{
     DeleteChannel, FailedMessage, NoteRestored, ResealChannel, SendAgain, SetAnswer, SetChannel,
 };

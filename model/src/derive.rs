@@ -11,6 +11,7 @@ use workflow::{Expect, ScanName};
 
 pub(crate) use self::touched::touched;
 use crate::change::Change;
+use crate::callback::Callback;
 use crate::channel::Channel;
 use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::job::{Job, JobState};
@@ -135,6 +136,21 @@ impl<'a> After<'a> {
         changed
             .unwrap_or_else(|| self.world.channel(id))
             .map(|channel| &**channel)
+    }
+
+    /// The callback servers of a project that record nothing more.
+    fn full_callbacks(&self, project: ProjectId) -> Vec<Derived> {
+        let known = self.world.callbacks().filter(|it| it.project == project);
+        let changed = self.changes.iter().filter_map(|change| match change {
+            Change::Callback(callback) if callback.project == project => Some(callback),
+            _ => None,
+        });
+        let newest: BTreeMap<_, _> = known.chain(changed).map(|it| (it.id, it)).collect();
+        let full = newest.values().filter(|callback| callback.is_full());
+        let problem = |callback: &&Arc<Callback>| Problem::CallbackFull {
+            callback: callback.name.clone(),
+        };
+        full.map(|callback| now(problem(callback))).collect()
     }
 
     fn rules(&self, project: ProjectId) -> Option<&'a Arc<ProjectRules>> {
@@ -284,6 +300,7 @@ pub(crate) fn derived(after: &After<'_>, subject: &Subject) -> Vec<Derived> {
         Subject::Project { project } => {
             let mut found = missing(after, *project);
             found.extend(missing_channels(after, *project));
+            found.extend(after.full_callbacks(*project));
             found
         }
         Subject::Channel { channel } => {

@@ -437,3 +437,47 @@ pub const ID_PART_DIGITS: usize = 4;
 /// Former names of a scan whose jobs its expressions still read. Scans are rarely renamed, and each name is a history
 /// to read.
 pub const FORMER_NAMES: usize = 8;
+
+/// Callback servers of one project. Each is a live record.
+pub const CALLBACKS: usize = 20;
+
+/// Names of one callback server that are made one by one. Each is a live record.
+pub const CALLBACK_TOKENS: usize = 2_000;
+
+/// How long such a name is answered unless its maker says otherwise. Late interactions are the valuable ones.
+pub const CALLBACK_TOKEN_LIFE: TimeDelta = TimeDelta::days(90);
+
+/// Characters of the note of such a name.
+pub const CALLBACK_NOTE_CHARS: usize = 200;
+
+/// Days for which interactions are kept, unless the server says otherwise, and at most.
+pub const INTERACTION_DAYS: u32 = 30;
+pub const INTERACTION_DAYS_MOST: u32 = 3_650;
+
+/// Interactions that one callback server keeps, and their bytes with raw requests. Then it records nothing more.
+pub const INTERACTIONS: u64 = 1_000_000;
+pub const INTERACTION_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Interactions of one page: a list of a hundred reads at most two full pages, of half a megabyte each.
+pub const INTERACTION_PAGE: u64 = 1_000;
+
+/// A page ends after this many bytes of raw requests, so that a page of large requests can be searched in parts.
+pub const INTERACTION_RAW_PAGE: u64 = 4 * 1024 * 1024;
+
+/// Pages that one file of the index describes: a full server has at most two such files.
+pub const INTERACTION_PAGES_INDEXED: u64 = 1_000;
+
+/// Pages of interactions that one commit removes. Each has two files, and a commit has at most 100 operations.
+pub const INTERACTION_PAGES_REMOVED: u64 = 40;
+
+/// Bytes of a text in the line of an interaction.
+pub const INTERACTION_TEXT_BYTES: usize = 2_000;
+
+/// Hits of a tag that are kept each minute. Of more, a sample is kept.
+pub(crate) const KEPT_A_MINUTE: u64 = 100;
+
+/// The same while more than [`SAMPLED_ABOVE`] hits a second arrive, or the server is nearly full.
+pub(crate) const KEPT_WHILE_BUSY: u64 = 10;
+
+/// Hits in a second of all tags together, up to which the first hits of each tag are certainly kept.
+pub(crate) const SAMPLED_ABOVE: u64 = 5_000;

@@ -226,6 +226,10 @@ fn ended_by(world: &World, action: &AuditAction) -> Vec<(Credential, String)> {
         | Kind::WorkflowResumed
         | Kind::ScanSuspended
         | Kind::ScanResumed
+        | Kind::CallbackCreated
+        | Kind::CallbackDeleted
+        | Kind::CallbackTokenCreated
+        | Kind::CallbackTokenEnded
         | Kind::BlobStored
         | Kind::BlobDeleted
         | Kind::BlobLinkCreated => Vec::new(),

@@ -49,12 +49,14 @@ impl Role {
             | Scope::WorkflowSuspend
             | Scope::ConditionWrite
             | Scope::BlobWrite
-            | Scope::NotifyRead => Some(Self::Operator),
+            | Scope::NotifyRead
+            | Scope::CallbackRead => Some(Self::Operator),
             Scope::ProjectWrite
             | Scope::WorkflowWrite
             | Scope::JobWrite
             | Scope::SecretWrite
             | Scope::NotifyWrite
+            | Scope::CallbackWrite
             | Scope::RunnerWrite
             | Scope::MemberWrite => Some(Self::Maintainer),
             Scope::TokenWrite | Scope::Metrics | Scope::Admin => None,

@@ -58,6 +58,10 @@ scopes! {
     NotifyRead = "notify:read",
     /// Change channels and rules of notifications, and send again.
     NotifyWrite = "notify:write",
+    /// See what callback servers have heard, and their names.
+    CallbackRead = "callback:read",
+    /// Create and delete callback servers, and make names.
+    CallbackWrite = "callback:write",
     /// See runners.
     RunnerRead = "runner:read",
     /// Register, limit and remove runners of its projects.
@@ -92,6 +96,8 @@ impl Scope {
             | Self::SecretWrite
             | Self::NotifyRead
             | Self::NotifyWrite
+            | Self::CallbackRead
+            | Self::CallbackWrite
             | Self::RunnerRead
             | Self::RunnerWrite
             | Self::MemberWrite
@@ -122,6 +128,7 @@ impl Scope {
             Self::JobRead | Self::JobWrite | Self::JobCancel => Self::JobRead,
             Self::BlobRead | Self::BlobWrite => Self::BlobRead,
             Self::NotifyRead | Self::NotifyWrite => Self::NotifyRead,
+            Self::CallbackRead | Self::CallbackWrite => Self::CallbackRead,
             Self::RunnerRead | Self::RunnerWrite => Self::RunnerRead,
             Self::TokenWrite | Self::Metrics | Self::Admin => self,
         }

@@ -5,6 +5,7 @@
 //! second copy of the world costs only its pointers.
 
 mod blobs;
+mod callbacks;
 mod conditions;
 mod due;
 mod ends;
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use self::blobs::Blobs;
+use self::callbacks::Callbacks;
 use self::conditions::Conditions;
 use self::ends::Ends;
 use self::jobs::Jobs;
@@ -78,6 +80,7 @@ pub struct World {
     secrets: BTreeMap<ProjectId, Arc<ProjectSecrets>>,
     rules: BTreeMap<Option<ProjectId>, Arc<ProjectRules>>,
     blobs: Blobs,
+    callbacks: Callbacks,
     idempotency: HashMap<String, Arc<Idempotency>>,
     idempotency_by_age: BTreeSet<(Timestamp, String)>,
 }
@@ -234,6 +237,12 @@ impl World {
                 self.outbox.put(outgoing);
             }
             Change::OutgoingRemoved(id) => self.outbox.remove(*id),
+            Change::Callback(callback) => self.callbacks.put(callback),
+            Change::CallbackRemoved(id) => self.callbacks.remove(*id),
+            Change::CallbackToken(token) => self.callbacks.add_token(token),
+            Change::CallbackTokenRemoved(server, tag) => {
+                self.callbacks.remove_token(*server, *tag);
+            }
             Change::ClockFollowed(by) => self.follow_clock(*by),
             Change::Clocks(clocks) => self.note_clocks(clocks.clone()),
             Change::Tip(_)
@@ -246,7 +255,8 @@ impl World {
             | Change::Ledger(_)
             | Change::LedgerPageRemoved(..)
             | Change::Event(_)
-            | Change::Delivery(_) => {}
+            | Change::Delivery(_)
+            | Change::Interactions(..) => {}
         }
     }
 

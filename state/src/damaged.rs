@@ -207,6 +207,10 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         }
         RecordPlace::Session => "the browser is signed out; sign in again",
         RecordPlace::Condition => "it opens again if it still holds",
+        RecordPlace::Callback => {
+            "the callback server is gone with its interactions; restore the file from a backup"
+        }
+        RecordPlace::CallbackToken => "the name is not answered any more; make another one",
         RecordPlace::Channel => "the channel is gone; add it again",
         RecordPlace::Outgoing => {
             "its events are not sent; `everscan condition list` shows what is still wrong"
@@ -228,6 +232,9 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         | RecordPlace::Expiry
         | RecordPlace::Audit
         | RecordPlace::Events
-        | RecordPlace::Deliveries => return None,
+        | RecordPlace::Deliveries
+        | RecordPlace::Interactions
+        | RecordPlace::RawRequests
+        | RecordPlace::InteractionIndex => return None,
     })
 }

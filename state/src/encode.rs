@@ -1,6 +1,7 @@
 //! Turns changes into batches of the store.
 
 use bytes::Bytes;
+use model::callback::InteractionChange;
 use model::{Change, Inputs, Job, JobState, World};
 use store::{Append, Batch, Key, Put, Staged};
 
@@ -128,6 +129,26 @@ impl Encoding<'_> {
             Change::ChannelRemoved(id) => self.delete(Layout::channel(*id)),
             Change::Outgoing(outgoing) => self.record(&**outgoing),
             Change::OutgoingRemoved(id) => self.delete(Layout::outgoing(*id)),
+            Change::Callback(callback) => self.record(&**callback),
+            Change::CallbackRemoved(id) => self.delete(Layout::callback(*id)),
+            Change::CallbackToken(token) => self.record(&**token),
+            Change::CallbackTokenRemoved(server, tag) => {
+                self.delete(Layout::callback_token(*server, *tag));
+            }
+            Change::Interactions(server, change) => match &**change {
+                InteractionChange::Indexed { file, at, text } => {
+                    self.append(Layout::interaction_index(server, *file), *at, text);
+                }
+                InteractionChange::PageRemoved(page) => {
+                    self.delete(Layout::interactions(server, *page));
+                    self.delete(Layout::raw_requests(server, *page));
+                }
+                InteractionChange::IndexRemoved(file) => {
+                    self.delete(Layout::interaction_index(server, *file));
+                }
+                // The command adds the lines: see `State::record_interactions`.
+                InteractionChange::Recorded(_) => {}
+            },
             Change::Clocks(Some(clocks)) => self.record(&**clocks),
             Change::Clocks(None) => self.delete(Layout::clock()),
             // Events and deliveries are lines of ledgers: see `Tails`.

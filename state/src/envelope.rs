@@ -11,7 +11,7 @@ use workflow::sha256;
 use crate::pretty::{compact, pretty};
 use crate::record::{self, Kind, Record, Typed};
 
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// The envelope fields that a commit determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
-    BlobLinkId, BlobPath, ChannelId, ConditionId, JobId, OutgoingId, ProjectId, RegistrationId,
+    BlobLinkId, BlobPath, CallbackId, CallbackTag, ChannelId, ConditionId, JobId, OutgoingId, ProjectId, RegistrationId,
     RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp, TokenId, UserId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -195,6 +195,17 @@ keys! {
     Clock: clock() "clock.json";
     /// The audit log of a day.
     Audit: audit(day: NaiveDate) "audit/{day}.jsonl";
+    Callback: callback(server: CallbackId) "callbacks/{server}/callback.json";
+    CallbackToken: callback_token(server: CallbackId, tag: CallbackTag)
+        "callbacks/{server}/tokens/{tag}.json";
+    /// A page of interactions.
+    Interactions: interactions(server: &CallbackId, page: u64)
+        "callbacks/{server}/interactions/{page}.jsonl";
+    /// The raw requests of a page of interactions, one after the other.
+    RawRequests: raw_requests(server: &CallbackId, page: u64) "callbacks/{server}/raw/{page}.bin";
+    /// The tags of closed pages of interactions.
+    InteractionIndex: interaction_index(server: &CallbackId, number: u64)
+        "callbacks/{server}/index/{number}.jsonl";
     Channel: channel(channel: ChannelId) "channels/{channel}.json";
     /// Events that are not sent to every channel yet.
     Outgoing: outgoing(outgoing: OutgoingId)

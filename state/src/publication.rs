@@ -171,6 +171,11 @@ impl Publication {
                 | Change::Outgoing(_)
                 | Change::OutgoingRemoved(_)
                 | Change::Delivery(_)
+                | Change::Callback(_)
+                | Change::CallbackRemoved(_)
+                | Change::CallbackToken(_)
+                | Change::CallbackTokenRemoved(..)
+                | Change::Interactions(..)
                 | Change::Clocks(_) => {}
             }
         }

@@ -8,7 +8,7 @@ use model::condition::Condition;
 use model::outbox::Outgoing;
 use model::retention::{Expiry, Retention};
 use model::{
-    Blob, BlobLink, BlobUsage, BrowserSession, Change, Clocks, Digests, Idempotency, Job,
+    Blob, BlobLink, BlobUsage, BrowserSession, Callback, CallbackToken, Change, Clocks, Digests, Idempotency, Job,
     ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats, RevisionRecord, Runner,
     ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User, WorkflowRecord,
 };
@@ -284,6 +284,18 @@ records! {
         id: it.id,
         live: always,
         load: world(Change::Condition),
+    }
+    Callback(Callback): |it| {
+        place: Layout::callback(it.id),
+        id: it.id,
+        live: always,
+        load: world(Change::Callback),
+    }
+    CallbackToken(CallbackToken): |it| {
+        place: Layout::callback_token(it.server, it.tag),
+        id: it.tag,
+        live: always,
+        load: world(Change::CallbackToken),
     }
     Channel(Channel): |it| {
         place: Layout::channel(it.id),

@@ -14,6 +14,7 @@ mod full_disk;
 mod heads;
 mod in_memory;
 mod inspect;
+mod interactions;
 mod life;
 mod lists;
 mod logs;

@@ -59,6 +59,8 @@ events! {
     DiskLow = "disk_low",
     BackupOld = "backup_old",
     ChannelFailing = "channel_failing",
+    /// A callback server has reached a limit and records nothing more.
+    CallbackFull = "callback_full",
     /// A slot of a schedule passed without a job.
     SlotMissed = "slot_missed",
     WorkflowRemoved = "workflow_removed",
@@ -83,7 +85,7 @@ impl EventName {
 }
 
 /// What a rule without `events` asks for, and a channel without rules gets. A project has no event of the instance.
-pub const DEFAULT_EVENTS: [EventName; 17] = [
+pub const DEFAULT_EVENTS: [EventName; 18] = [
     EventName::Failing,
     EventName::Overdue,
     EventName::Late,
@@ -95,6 +97,7 @@ pub const DEFAULT_EVENTS: [EventName; 17] = [
     EventName::RemovalHeld,
     EventName::MissingChannel,
     EventName::ChannelFailing,
+    EventName::CallbackFull,
     EventName::Artifact,
     EventName::RunnerLost,
     EventName::TokenExpires,

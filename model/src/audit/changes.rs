@@ -6,6 +6,7 @@ use std::sync::Arc;
 use workflow::notify::Rule;
 
 use super::{AuditAction, AuditKind, cut, project_name};
+use crate::callback::{Callback, CallbackId, CallbackTag};
 use crate::change::Change;
 use crate::channel::Channel;
 use crate::condition::Condition;
@@ -125,6 +126,27 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         Change::ChannelRemoved(id) => world
             .channel(*id)
             .map(|channel| of_channel(world, AuditKind::ChannelDeleted, channel)),
+        Change::Callback(callback) => {
+            let kind = match (world.any_callback(callback.id), callback.is_deleted) {
+                (None, _) => Some(AuditKind::CallbackCreated),
+                (Some(before), true) if !before.is_deleted => Some(AuditKind::CallbackDeleted),
+                (Some(_), _) => None,
+            };
+            kind.map(|kind| of_callback(world, kind, callback))
+        }
+        Change::CallbackToken(token) => {
+            let is_new = world.callback_token(token.server, token.tag).is_none();
+            let created = AuditKind::CallbackTokenCreated;
+            of_callback_tag(world, created, token.server, token.tag)
+                .filter(|_| is_new)
+                .map(|action| AuditAction {
+                    expires_at: token.expires_at,
+                    ..action
+                })
+        }
+        Change::CallbackTokenRemoved(server, tag) => {
+            of_callback_tag(world, AuditKind::CallbackTokenEnded, *server, *tag)
+        }
         // Pushes change workflows, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
@@ -152,6 +174,8 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
         | Change::Delivery(_)
+        | Change::CallbackRemoved(_)
+        | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => None,
     };
@@ -185,6 +209,22 @@ fn of_channel(world: &World, kind: AuditKind, channel: &Channel) -> AuditAction 
         ..AuditAction::new(kind).name(channel.name.as_str())
     };
     action.of_owner(world, channel.project)
+}
+
+fn of_callback(world: &World, kind: AuditKind, callback: &Callback) -> AuditAction {
+    let action = AuditAction::new(kind).name(callback.name.as_str());
+    action.in_project(world, callback.project)
+}
+
+/// With the name of the server. The tag is the reason: the action is about one of its names.
+fn of_callback_tag(
+    world: &World,
+    kind: AuditKind,
+    server: CallbackId,
+    tag: CallbackTag,
+) -> Option<AuditAction> {
+    let callback = world.callback(server)?;
+    Some(of_callback(world, kind, callback).because(Some(tag.as_str())))
 }
 
 /// Sources follow the configuration and the repositories. A person can only approve a tip.

@@ -72,6 +72,10 @@ impl fmt::Display for Problem {
             Self::BackupOld {
                 newest: Some(newest),
             } => write!(f, "the newest backup is of {}", time(*newest)),
+            Self::CallbackFull { callback } => write!(
+                f,
+                "callback server {callback} has reached a limit and records nothing more"
+            ),
             Self::ChannelFailing { channel, reason } => {
                 write!(f, "messages to the channel {channel} do not arrive: {reason}")
             }

@@ -127,6 +127,11 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
         | Change::Delivery(_)
+        | Change::Callback(_)
+        | Change::CallbackRemoved(_)
+        | Change::CallbackToken(_)
+        | Change::CallbackTokenRemoved(..)
+        | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => Vec::new(),
     }

@@ -201,6 +201,11 @@ fn size(change: &Change) -> usize {
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
         | Change::Delivery(_)
+        | Change::Callback(_)
+        | Change::CallbackRemoved(_)
+        | Change::CallbackToken(_)
+        | Change::CallbackTokenRemoved(..)
+        | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return 0,
     };

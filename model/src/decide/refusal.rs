@@ -246,6 +246,16 @@ pub enum Refusal {
         maximum: u64,
         wanted: u64,
     },
+    #[error("there is no such callback server")]
+    NoSuchCallback,
+    #[error("there is no such name of this callback server")]
+    NoSuchCallbackToken,
+    #[error("the project has a callback server `{name}` already")]
+    CallbackExists { name: String },
+    #[error("the project has {limit} callback servers, which is the limit")]
+    TooManyCallbacks { limit: usize },
+    #[error("the callback server has {limit} names, which is the limit; end one first")]
+    TooManyCallbackTokens { limit: usize },
     /// The edit expects a different version of the var or secret.
     #[error("{what} `{name}` {}", match present {
         Some(_) if *must_be_new => "exists already".to_owned(),

@@ -1,6 +1,7 @@
 //! The promises of every decision, one file per family. `properties` runs all of them at random.
 
 mod blobs;
+mod callbacks;
 mod channels;
 mod claim;
 mod clock;

@@ -92,6 +92,13 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
             let before = world.channel(*channel).into_iter();
             subjects.extend(before.flat_map(|before| named_by_rules(world, &before.name)));
         }
+        Change::Callback(callback) => {
+            let before = world.any_callback(callback.id);
+            if before.is_some_and(|before| before.is_full() != callback.is_full()) {
+                let project = callback.project;
+                subjects.insert(Subject::Project { project });
+            }
+        }
         Change::Tip(_)
         | Change::RevisionRead(_)
         | Change::Digests(_)
@@ -125,6 +132,10 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
         | Change::Delivery(_)
+        | Change::CallbackRemoved(_)
+        | Change::CallbackToken(_)
+        | Change::CallbackTokenRemoved(..)
+        | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => {}
     }

@@ -345,6 +345,11 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
         | Change::Delivery(_)
+        | Change::Callback(_)
+        | Change::CallbackRemoved(_)
+        | Change::CallbackToken(_)
+        | Change::CallbackTokenRemoved(..)
+        | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return None,
     })

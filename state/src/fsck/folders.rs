@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use chrono::NaiveDate;
+use model::callback::{IndexedPage, Interaction};
 use model::event::Event;
 use model::outbox::DeliveryRecord;
 use serde::de::DeserializeOwned;
@@ -26,6 +27,11 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
             // Git's own files.
             Role::Folder if is_mirror(Path::new(&path)) => {}
             Role::Folder => self::check(check, &path),
+            Role::File(key) if is_of_interactions(&key) => match RecordPlace::parse(&key) {
+                Some(RecordPlace::Interactions) => check_day::<Interaction>(check, &key),
+                Some(RecordPlace::InteractionIndex) => check_day::<IndexedPage>(check, &key),
+                _ => {}
+            },
             Role::File(key) if key.is_record() => {
                 if let Some(checked) = check.record(&key) {
                     check_body(check, &key, &checked.typed);
@@ -34,6 +40,15 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
             _ => check.unknown(&path),
         }
     }
+}
+
+fn is_of_interactions(key: &store::Key) -> bool {
+    matches!(
+        RecordPlace::parse(key),
+        Some(
+            RecordPlace::Interactions | RecordPlace::RawRequests | RecordPlace::InteractionIndex
+        )
+    )
 }
 
 fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {

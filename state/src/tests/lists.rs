@@ -1,6 +1,6 @@
 //! Tests lists of live and finished jobs.
 
-mod bounded;
+pub(super) mod bounded;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -57,6 +57,12 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     for channel in world.channels() {
         add("channel", &channel.id, to_value(&**channel));
     }
+    for callback in world.callbacks() {
+        add("callback", &callback.id, to_value(&**callback));
+        for token in world.callback_tokens(callback.id) {
+            add("callback token", &token.tag, to_value(&**token));
+        }
+    }
     for outgoing in world.outbox() {
         add("outgoing", &outgoing.id, to_value(&**outgoing));
     }

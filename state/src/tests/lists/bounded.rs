@@ -7,7 +7,7 @@ use super::*;
 struct Counting<R>(R, Arc<Reads>);
 
 #[derive(Default)]
-struct Reads {
+pub(in crate::tests) struct Reads {
     files: AtomicUsize,
     bytes: AtomicUsize,
 }
@@ -18,7 +18,7 @@ impl Reads {
         self.bytes.fetch_add(bytes.unwrap_or(0), Ordering::SeqCst);
     }
 
-    fn take(&self) -> (usize, usize) {
+    pub(in crate::tests) fn take(&self) -> (usize, usize) {
         let take = |count: &AtomicUsize| count.swap(0, Ordering::SeqCst);
         (take(&self.files), take(&self.bytes))
     }
@@ -64,7 +64,7 @@ impl<R: Reader> Reader for Counting<R> {
 }
 
 /// A counting reader of these files, which are in memory.
-async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc<Reads>) {
+pub(in crate::tests) async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc<Reads>) {
     let mut engine = MemoryStore::new().engine();
     let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
     for (key, bytes) in files {

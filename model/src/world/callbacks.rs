@@ -1,0 +1,116 @@
+//! Callback servers and their names that are answered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use workflow::notify::NotifyName;
+
+use super::World;
+use crate::ProjectId;
+use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken};
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Callbacks {
+    servers: BTreeMap<CallbackId, Arc<Callback>>,
+    tokens: BTreeMap<CallbackId, Tokens>,
+    /// Counts the changes of what is answered.
+    version: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tokens {
+    records: BTreeMap<CallbackTag, Arc<CallbackToken>>,
+    tags: Arc<BTreeSet<CallbackTag>>,
+}
+
+impl Callbacks {
+    pub(super) fn put(&mut self, callback: &Arc<Callback>) {
+        let before = self.servers.insert(callback.id, callback.clone());
+        if before.is_none_or(|before| before.is_deleted != callback.is_deleted) {
+            self.version += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: CallbackId) {
+        self.servers.remove(&id);
+        self.tokens.remove(&id);
+        self.version += 1;
+    }
+
+    pub(super) fn add_token(&mut self, token: &Arc<CallbackToken>) {
+        let tokens = self.tokens.entry(token.server).or_default();
+        tokens.records.insert(token.tag, token.clone());
+        Arc::make_mut(&mut tokens.tags).insert(token.tag);
+        self.version += 1;
+    }
+
+    pub(super) fn remove_token(&mut self, server: CallbackId, tag: CallbackTag) {
+        if let Some(tokens) = self.tokens.get_mut(&server) {
+            tokens.records.remove(&tag);
+            Arc::make_mut(&mut tokens.tags).remove(&tag);
+            self.version += 1;
+        }
+    }
+}
+
+impl World {
+    /// Callback servers, except those that are deleted.
+    pub fn callbacks(&self) -> impl Iterator<Item = &Arc<Callback>> {
+        let all = self.callbacks.servers.values();
+        all.filter(|callback| !callback.is_deleted)
+    }
+
+    pub fn callback(&self, id: CallbackId) -> Option<&Arc<Callback>> {
+        self.any_callback(id)
+            .filter(|callback| !callback.is_deleted)
+    }
+
+    /// A callback server, also if it is deleted and its files are being removed.
+    pub(crate) fn any_callback(&self, id: CallbackId) -> Option<&Arc<Callback>> {
+        self.callbacks.servers.get(&id)
+    }
+
+    pub fn callback_of(&self, project: ProjectId, name: &NotifyName) -> Option<&Arc<Callback>> {
+        let mut of_project = self.callbacks().filter(|it| it.project == project);
+        of_project.find(|callback| callback.name == *name)
+    }
+
+    /// Callback servers whose files are being removed.
+    pub fn deleted_callbacks(&self) -> impl Iterator<Item = CallbackId> {
+        let all = self.callbacks.servers.values();
+        all.filter(|callback| callback.is_deleted)
+            .map(|callback| callback.id)
+    }
+
+    /// The names of a callback server that were made one by one.
+    pub fn callback_tokens(&self, server: CallbackId) -> impl Iterator<Item = &Arc<CallbackToken>> {
+        let tokens = self.callbacks.tokens.get(&server);
+        tokens
+            .into_iter()
+            .flat_map(|tokens| tokens.records.values())
+    }
+
+    pub fn callback_token(
+        &self,
+        server: CallbackId,
+        tag: CallbackTag,
+    ) -> Option<&Arc<CallbackToken>> {
+        self.callbacks.tokens.get(&server)?.records.get(&tag)
+    }
+
+    /// The servers that are answered, with their tags.
+    pub fn answered_callbacks(
+        &self,
+    ) -> impl Iterator<Item = (CallbackId, Arc<BTreeSet<CallbackTag>>)> {
+        self.callbacks().map(|callback| {
+            let tokens = self.callbacks.tokens.get(&callback.id);
+            let tags = tokens.map(|tokens| tokens.tags.clone());
+            (callback.id, tags.unwrap_or_default())
+        })
+    }
+
+    /// Changes whenever [`Self::answered_callbacks`] does.
+    pub const fn callbacks_version(&self) -> u64 {
+        self.callbacks.version
+    }
+}

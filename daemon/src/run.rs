@@ -160,6 +160,7 @@ where
             certificate: tls.as_ref().map(Tls::expires),
             backup_within: settings.backup_within,
         },
+        callbacks: None,
     })
     .await?;
     let handle = reconciler.handle();

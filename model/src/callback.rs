@@ -189,9 +189,16 @@ impl Interactions {
         self.raw >= INTERACTION_RAW_PAGE || self.opened.is_some_and(is_old)
     }
 
-    /// Ends the open page if it has a line and is over.
+    /// Ends the open page if it is over.
     pub(crate) fn turn_page(&mut self, now: Timestamp) {
-        if self.lines > 0 && self.is_page_over(now) {
+        if self.is_page_over(now) {
+            self.close_page();
+        }
+    }
+
+    /// Ends the open page if it has a line.
+    pub(crate) const fn close_page(&mut self) {
+        if self.lines > 0 {
             self.next = (self.open_page() + 1) * INTERACTION_PAGE;
             self.begin_page();
         }
@@ -382,7 +389,11 @@ pub enum InteractionChange {
     /// New ones. Their lines are in the batch of the decision.
     Recorded(Recorded),
     /// A closed page gets this line in a file of the index, at this offset.
-    Indexed { file: u64, at: u64, text: String },
+    Indexed {
+        file: u64,
+        at: u64,
+        text: String,
+    },
     PageRemoved(u64),
     IndexRemoved(u64),
 }

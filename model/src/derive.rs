@@ -10,8 +10,8 @@ use workflow::notify::NotifyName;
 use workflow::{Expect, ScanName};
 
 pub(crate) use self::touched::touched;
-use crate::change::Change;
 use crate::callback::Callback;
+use crate::change::Change;
 use crate::channel::Channel;
 use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::job::{Job, JobState};

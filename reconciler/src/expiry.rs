@@ -10,11 +10,12 @@ use model::decide::{DropExpiry, RemoveArtifacts};
 use model::retention::Expiry;
 use model::{Actor, Reason, Timestamp};
 
+use crate::callbacks::remove_old;
 use crate::error::RemovalError;
 use crate::handle::Handle;
 use crate::limits::EXPIRY_CHECK;
 
-/// Removes expired artifacts and blobs, at the start and every hour.
+/// Removes expired artifacts and blobs, and old interactions, at the start and every hour.
 pub(crate) async fn remove_expired(handle: Handle) {
     loop {
         if let Err(error) = remove_expired_artifacts(&handle).await {
@@ -23,6 +24,12 @@ pub(crate) async fn remove_expired(handle: Handle) {
         let blobs = handle.blobs().remove_expired(|| handle.clock().ages());
         if let Err(error) = blobs.await {
             tracing::error!(%error, "expired blobs cannot be removed; this is retried within an hour");
+        }
+        // While the clock is not trusted, nothing expires.
+        if let Some(now) = handle.clock().ages()
+            && let Err(error) = remove_old(&handle, now).await
+        {
+            tracing::error!(%error, "old interactions cannot be removed; this is retried within an hour");
         }
         tokio::time::sleep(until_next_hour(handle.now())).await;
     }

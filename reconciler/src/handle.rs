@@ -16,6 +16,7 @@ use state::{AuditEntry, State, SubmitError};
 use tokio::sync::{Mutex, watch};
 
 use crate::blobs::{BlobSettings, Blobs};
+use crate::callbacks::CallbackSettings;
 use crate::clock::ClockWatch;
 use crate::evaluations::Evaluations;
 use crate::runners::Runners;
@@ -42,6 +43,8 @@ struct Parts {
     evaluations: Arc<Evaluations>,
     removals: Arc<Mutex<()>>,
     stopping: watch::Sender<bool>,
+    /// For work that goes on after the request that asks for it.
+    state: State,
 }
 
 /// What the instance needs to go on, in addition to its disk.
@@ -59,13 +62,15 @@ impl Upkeep {
     }
 }
 
-/// The configuration of retention, logs, secrets and upkeep.
+/// The configuration of retention, logs, secrets, upkeep and callbacks.
 pub struct Settings {
     pub(crate) retention: RetentionSettings,
     /// The longest log of a job, in bytes.
     pub(crate) log_limit: u64,
     pub(crate) secret_keys: Option<SealingKeys>,
     pub upkeep: Upkeep,
+    /// None if no zone is configured.
+    pub callbacks: Option<CallbackSettings>,
 }
 
 impl Handle {
@@ -89,6 +94,7 @@ impl Handle {
             removals: Arc::default(),
             stopping,
             clock: clock.clone(),
+            state: state.clone(),
         };
         Self {
             blobs: Blobs::new(state.clone(), clock, blobs),
@@ -140,6 +146,11 @@ impl Handle {
             state,
             parts: self.parts.clone(),
         }
+    }
+
+    /// The state without the audit and the rights of a request.
+    pub(crate) fn own_state(&self) -> &State {
+        &self.parts.state
     }
 
     pub fn runners(&self) -> &Runners {

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::blobs::BlobSettings;
+use crate::callbacks::CallbackSettings;
 use crate::conditions::keep_conditions;
 use crate::deadlines::due;
 use crate::expiry::remove_expired;
@@ -45,6 +46,7 @@ pub struct Start {
     pub log_limit: u64,
     pub blobs: BlobSettings,
     pub upkeep: Upkeep,
+    pub callbacks: Option<CallbackSettings>,
 }
 
 pub struct Reconciler {
@@ -68,6 +70,7 @@ impl Reconciler {
             log_limit,
             blobs,
             upkeep,
+            callbacks,
         } = start;
         let secret = PlainToken::random(TokenKind::Personal, &mut *entropy);
         if_possible(state.make_owner(secret).await)?;
@@ -82,6 +85,7 @@ impl Reconciler {
             log_limit,
             secret_keys,
             upkeep,
+            callbacks,
         };
         let handle = Handle::new(state, clock, entropy, &sources, settings, blobs);
         log_sealed_secrets(&handle);

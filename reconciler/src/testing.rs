@@ -248,6 +248,7 @@ impl TestDaemon {
             log_limit: LOG_LIMIT,
             blobs,
             upkeep,
+            callbacks: None,
         })
         .await
         .unwrap();

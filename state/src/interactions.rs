@@ -14,7 +14,7 @@ use model::callback::{
     CallbackId, CallbackTag, IndexedPage, Interaction, Interactions, RequestType, index_of,
     indexed_tag, page_of,
 };
-use model::decide::{PageLines, RecordInteractions};
+use model::decide::{IndexInteractions, PageLines, RecordInteractions};
 use model::limits::INTERACTION_PAGE;
 use model::retention::Position;
 use store::{Append, Piece};
@@ -132,12 +132,12 @@ impl State {
         )))
     }
 
-    /// The next page that needs a line in the index, if it is closed or of an earlier day.
+    /// Gives the next page a line in the index, if it is closed or of an earlier day.
     pub async fn unindexed_page(
         &self,
         server: CallbackId,
         now: Timestamp,
-    ) -> Result<Option<IndexedPage>, ReadError> {
+    ) -> Result<Option<IndexInteractions>, ReadError> {
         let end = self.end_of(server);
         let page = end.indexed;
         if page >= end.open_page() && !end.is_page_over(now) {
@@ -147,7 +147,7 @@ impl State {
         let newest = lines.iter().map(|line| line.heard.at).max();
         let bytes = Layout::interactions(&server, page);
         let bytes = self.reader().get(&bytes).await?.unwrap_or_default();
-        Ok(Some(IndexedPage {
+        let line = IndexedPage {
             page,
             until: newest.unwrap_or_default(),
             count: lines.len() as u64,
@@ -156,7 +156,9 @@ impl State {
                 .iter()
                 .map(|line| indexed_tag(line.heard.tag.as_ref()).to_owned())
                 .collect(),
-        }))
+        };
+        let next = end.next;
+        Ok(Some(IndexInteractions { server, line, next }))
     }
 
     /// The oldest indexed pages, in their order.
@@ -268,8 +270,7 @@ impl<'a> Search<'a> {
             wanted.retain(|line| {
                 let at = usize::try_from(line.raw_at).unwrap_or(usize::MAX);
                 let end = at.saturating_add(usize::try_from(line.raw_bytes).unwrap_or(0));
-                raw.get(at..end)
-                    .is_some_and(|raw| text.find(raw).is_some())
+                raw.get(at..end).is_some_and(|raw| text.find(raw).is_some())
             });
         }
         if is_backwards {

@@ -8,9 +8,10 @@ use model::condition::Condition;
 use model::outbox::Outgoing;
 use model::retention::{Expiry, Retention};
 use model::{
-    Blob, BlobLink, BlobUsage, BrowserSession, Callback, CallbackToken, Change, Clocks, Digests, Idempotency, Job,
-    ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats, RevisionRecord, Runner,
-    ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User, WorkflowRecord,
+    Blob, BlobLink, BlobUsage, BrowserSession, Callback, CallbackToken, Change, Clocks, Digests,
+    Idempotency, Job, ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats,
+    RevisionRecord, Runner, ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User,
+    WorkflowRecord,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

@@ -23,7 +23,14 @@ fn ids_and_tags_are_lower_case_base32() {
     let good = server().to_string();
     assert_eq!(good.len(), 16);
     let upper = good.to_uppercase();
-    for bad in ["", "abc", &good[1..], &upper, "aaaaaaaaaaaaaaa1", "aaaaaaaaaaaaaaaä"] {
+    for bad in [
+        "",
+        "abc",
+        &good[1..],
+        &upper,
+        "aaaaaaaaaaaaaaa1",
+        "aaaaaaaaaaaaaaaä",
+    ] {
         assert!(bad.parse::<CallbackId>().is_err(), "{bad}");
     }
 }
@@ -62,7 +69,11 @@ fn every_hit_is_kept_or_counted_with_the_next_one() {
     assert_eq!(counted + last + 1, 1_235);
     sampling.lost(server(), None, 3);
     let next = sampling.keep(at(61), server(), None, Share::Free);
-    assert_eq!(next, Some(4), "a hit that could not be recorded is counted too");
+    assert_eq!(
+        next,
+        Some(4),
+        "a hit that could not be recorded is counted too"
+    );
 }
 
 #[test]
@@ -105,5 +116,8 @@ fn a_page_ends_when_it_is_full_or_large_and_with_its_day() {
     end.turn_page(tomorrow);
     assert_eq!(end.open_page(), 3);
     assert_eq!(end.count, INTERACTION_PAGE + 1);
-    assert_eq!(end.bytes, 110 * INTERACTION_PAGE + 100 + INTERACTION_RAW_PAGE);
+    assert_eq!(
+        end.bytes,
+        110 * INTERACTION_PAGE + 100 + INTERACTION_RAW_PAGE
+    );
 }

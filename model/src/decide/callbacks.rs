@@ -330,21 +330,25 @@ impl Command for RecordInteractions {
     }
 }
 
-/// Give a page its line in the index. An open page of an earlier day is closed by this.
+/// Give a page its line in the index. The open page is closed by this, unless the line lacks newer interactions.
 #[derive(Debug, Clone)]
 pub struct IndexInteractions {
     pub server: CallbackId,
     pub line: IndexedPage,
+    /// The number after the newest interaction when the page was read.
+    pub next: u64,
 }
 
 impl Command for IndexInteractions {
     type Answer = ();
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
         let mut callback = Callback::clone(find(world, self.server)?);
         let end = &mut callback.interactions;
-        end.turn_page(moment.now);
+        if self.next == end.next && self.line.page == end.open_page() {
+            end.close_page();
+        }
         // Somebody else has done it, or new interactions have come.
         if self.line.page != end.indexed || self.line.page >= end.open_page() {
             return Ok(Decision::unchanged(()));

@@ -45,9 +45,7 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
 fn is_of_interactions(key: &store::Key) -> bool {
     matches!(
         RecordPlace::parse(key),
-        Some(
-            RecordPlace::Interactions | RecordPlace::RawRequests | RecordPlace::InteractionIndex
-        )
+        Some(RecordPlace::Interactions | RecordPlace::RawRequests | RecordPlace::InteractionIndex)
     )
 }
 

@@ -8,8 +8,8 @@ use model::callback::{
     CallbackId, CallbackTag, Heard, InteractionChange, NewInteraction, Request, RequestType,
 };
 use model::decide::{
-    ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, IndexInteractions,
-    RecordInteractions, RemoveInteractions,
+    ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, RecordInteractions,
+    RemoveInteractions,
 };
 use model::limits::INTERACTION_PAGE;
 use model::{Actor, Change, ProjectId, Timestamp};
@@ -91,10 +91,9 @@ async fn record(opened: &Opened, server: CallbackId, new: Vec<NewInteraction>) {
     opened.state.record_interactions(record).await.unwrap();
 }
 
-async fn index(opened: &Opened, server: CallbackId) {
-    let (state, now) = (&opened.state, opened.state.now());
-    while let Some(line) = state.unindexed_page(server, now).await.unwrap() {
-        let index = IndexInteractions { server, line };
+async fn index(opened: &Opened, server: CallbackId, now: Timestamp) {
+    let state = &opened.state;
+    while let Some(index) = state.unindexed_page(server, now).await.unwrap() {
         state.submit(index).await.unwrap();
     }
 }
@@ -104,9 +103,9 @@ pub(super) async fn make_every_file_of_interactions(opened: &Opened) {
     let now = opened.state.now();
     let server = server(opened).await;
     let tag = tag(opened, server).await;
-    let new = (0..FULL).map(|_| hit(now, Some(tag), b"q"));
-    record(opened, server, new.collect()).await;
-    index(opened, server).await;
+    record(opened, server, vec![hit(now, Some(tag), b"q")]).await;
+    index(opened, server, now + TimeDelta::days(1)).await;
+    record(opened, server, vec![request(now, b"body")]).await;
 }
 
 async fn list(
@@ -188,10 +187,13 @@ async fn lists_go_both_ways_and_lose_and_repeat_nothing() {
     assert_eq!(newest, InteractionPage::default());
     // A page that takes too long ends early, and its cursor goes on.
     let past = Instant::now();
-    let (state, wanted) = (&opened.state, InteractionFilter {
-        kind: Some(RequestType::Http),
-        ..InteractionFilter::default()
-    });
+    let (state, wanted) = (
+        &opened.state,
+        InteractionFilter {
+            kind: Some(RequestType::Http),
+            ..InteractionFilter::default()
+        },
+    );
     let place = InteractionPlace::Before(None);
     let page = state.interactions(server, &wanted, place, 9, past).await;
     assert_eq!(page.unwrap().next, Some(2_000));
@@ -217,7 +219,7 @@ async fn filters_select_by_tag_type_address_and_text() {
     };
     for indexed in [false, true] {
         if indexed {
-            index(&opened, server).await;
+            index(&opened, server, now).await;
         }
         let of = InteractionFilter::default;
         let tag = Some(rare);
@@ -246,7 +248,7 @@ async fn one_tag_needs_at_most_four_reads_and_a_page_three() {
         let new = (0..FULL).map(|_| hit(now, None, b"q"));
         record(&opened, server, new.collect()).await;
     }
-    index(&opened, server).await;
+    index(&opened, server, now).await;
     let callback = opened.state.read(|world| world.callback(server).cloned());
     let end = callback.unwrap().interactions;
     opened.state.settled().await.unwrap();
@@ -283,7 +285,7 @@ async fn old_pages_and_deleted_servers_leave_no_file() {
     let old = tag(&opened, server).await;
     let new = (0..2 * FULL).map(|_| hit(now, Some(old), b"q"));
     record(&opened, server, new.collect()).await;
-    index(&opened, server).await;
+    index(&opened, server, now).await;
     let mut pages = state.oldest_pages(server).await.unwrap();
     assert_eq!(pages.len(), 2);
     assert_eq!((pages[0].count, pages[1].count), (999, 1_000));
@@ -317,7 +319,12 @@ async fn the_feed_has_a_summary_and_nothing_raw() {
     let mut feed = opened.state.subscribe(opened.state.seq()).unwrap();
     let now = opened.state.now();
     let tag = tag(&opened, server).await;
-    record(&opened, server, vec![hit(now, Some(tag), b"q"), request(now, b"")]).await;
+    record(
+        &opened,
+        server,
+        vec![hit(now, Some(tag), b"q"), request(now, b"")],
+    )
+    .await;
     let mut heard = None;
     while heard.is_none() {
         let published = feed.next().await.unwrap();

@@ -90,7 +90,9 @@ fn a_project_has_a_limited_number_of_servers_with_different_names() {
     assert!(matches!(again, Refusal::CallbackExists { .. }), "{again}");
     let more = test.run(create("more")).unwrap_err();
     assert!(matches!(more, Refusal::TooManyCallbacks { .. }), "{more}");
-    let first = test.world.callback_of(project().unwrap(), &name("server-1"));
+    let first = test
+        .world
+        .callback_of(project().unwrap(), &name("server-1"));
     let server = first.unwrap().id;
     test.run(DeleteCallback { server }).unwrap();
     test.run(create("server-1")).unwrap();
@@ -162,7 +164,10 @@ fn interactions_are_numbered_and_their_number_leads_to_their_page() {
     let InteractionChange::Recorded(summary) = &*change.unwrap() else {
         panic!("nothing was recorded")
     };
-    assert_eq!((summary.first, summary.last, summary.count), (2_000, 2_000, 1));
+    assert_eq!(
+        (summary.first, summary.last, summary.count),
+        (2_000, 2_000, 1)
+    );
 }
 
 #[test]
@@ -192,17 +197,20 @@ fn pages_are_indexed_and_removed_in_their_order() {
     let server = test.run(create("shop")).unwrap().id;
     record(&mut test, server, 2_500);
     let index = |test: &mut TestWorld, page, count| {
-        let line = indexed(test, page, count);
-        let changes = test.changes(IndexInteractions { server, line }).unwrap();
-        !changes.0.is_empty()
+        let index = IndexInteractions {
+            server,
+            line: indexed(test, page, count),
+            next: page * INTERACTION_PAGE + count,
+        };
+        !test.changes(index).unwrap().0.is_empty()
     };
     assert!(!index(&mut test, 1, 1_000), "page 0 comes first");
     assert!(index(&mut test, 0, 999));
     assert!(!index(&mut test, 0, 999), "a page is indexed once");
     assert!(index(&mut test, 1, 1_000));
-    assert!(!index(&mut test, 2, 501), "the page is open");
-    test.pass(TimeDelta::days(1));
-    assert!(index(&mut test, 2, 501), "its day is over");
+    assert!(!index(&mut test, 2, 500), "the page has grown");
+    assert!(index(&mut test, 2, 501), "the page is closed");
+    assert!(!index(&mut test, 3, 0), "the page is empty");
     let lines = test.decided.iter().filter_map(|change| match change {
         Change::Interactions(_, change) => match &**change {
             InteractionChange::Indexed { file, at, text } => Some((*file, *at, text.len() as u64)),
@@ -215,7 +223,10 @@ fn pages_are_indexed_and_removed_in_their_order() {
     assert_eq!(lines[0].1 + lines[0].2, lines[1].1);
     let remove = |test: &TestWorld, pages: &[(u64, u64)]| RemoveInteractions {
         server,
-        pages: pages.iter().map(|(page, count)| indexed(test, *page, *count)).collect(),
+        pages: pages
+            .iter()
+            .map(|(page, count)| indexed(test, *page, *count))
+            .collect(),
     };
     let wrong = remove(&test, &[(1, 1_000)]);
     assert!(test.changes(wrong).unwrap().0.is_empty());

@@ -64,7 +64,9 @@ impl<R: Reader> Reader for Counting<R> {
 }
 
 /// A counting reader of these files, which are in memory.
-pub(in crate::tests) async fn counted(files: impl Iterator<Item = (Key, Bytes)>) -> (StoreReader, Arc<Reads>) {
+pub(in crate::tests) async fn counted(
+    files: impl Iterator<Item = (Key, Bytes)>,
+) -> (StoreReader, Arc<Reads>) {
     let mut engine = MemoryStore::new().engine();
     let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
     for (key, bytes) in files {

@@ -1,0 +1,233 @@
+//! Records what callback servers hear, and removes what is old.
+//!
+//! The listeners send each hit into a bounded channel and never wait. One task takes the hits, leaves out the surplus of a flood,
+//! and commits the rest: at once when it was idle, and otherwise a few times a second.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use model::callback::{CallbackId, Heard, IndexedPage, NewInteraction, Sampling, Share};
+use model::decide::{
+    ClearCallback, DeleteCallback, ExpireCallbackTokens, RecordInteractions, RemoveInteractions,
+};
+use model::limits::INTERACTION_PAGES_REMOVED;
+use model::{Callback, Timestamp};
+use state::{Room, SubmitError};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::RemovalError;
+use crate::handle::Handle;
+use crate::limits::{RECORDED_BYTES, RECORDING_PAUSE};
+
+/// The part of the configuration of callbacks that the API shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallbackSettings {
+    /// The domains below which the names of callback servers are.
+    pub zones: Vec<String>,
+}
+
+/// A request to a callback server.
+#[derive(Debug)]
+pub struct CallbackHit {
+    pub server: CallbackId,
+    pub heard: Heard,
+    pub raw: Vec<u8>,
+}
+
+impl CallbackHit {
+    /// About the bytes that it takes in a commit. An escape has at most six bytes.
+    fn weight(&self) -> usize {
+        let texts = self.heard.request.texts();
+        let texts: usize = texts.iter().map(|text| text.len()).sum();
+        self.raw.len() + 6 * (texts + self.heard.answer.len()) + 400
+    }
+}
+
+/// Records hits until their channel is closed and empty.
+pub async fn record_callbacks(handle: Handle, mut hits: mpsc::Receiver<CallbackHit>) {
+    let mut recorder = Recorder::default();
+    let mut next_commit = Instant::now();
+    while let Some(first) = hits.recv().await {
+        recorder.take(&handle, first);
+        while recorder.bytes < RECORDED_BYTES {
+            // What waits already is taken even if the time is over.
+            match timeout_at(next_commit, hits.recv()).await {
+                Ok(Some(hit)) => recorder.take(&handle, hit),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        next_commit = Instant::now() + RECORDING_PAUSE;
+        recorder.commit(&handle).await;
+    }
+}
+
+#[derive(Default)]
+struct Recorder {
+    sampling: Sampling,
+    waiting: HashMap<CallbackId, Waiting>,
+    /// The weight of what waits.
+    bytes: usize,
+}
+
+/// What is to be recorded of a server.
+#[derive(Default)]
+struct Waiting {
+    new: Vec<NewInteraction>,
+    left_out: u64,
+    /// As of the last commit.
+    share: Option<Share>,
+}
+
+impl Recorder {
+    fn take(&mut self, handle: &Handle, hit: CallbackHit) {
+        let weight = hit.weight();
+        let CallbackHit { server, heard, raw } = hit;
+        let waiting = self.waiting.entry(server).or_default();
+        let share = *waiting.share.get_or_insert_with(|| {
+            let share = |callback: &Arc<Callback>| callback.interactions.share();
+            let known = handle.state().read(|world| world.callback(server).map(share));
+            known.unwrap_or(Share::Full)
+        });
+        match self.sampling.keep(heard.at, server, heard.tag, share) {
+            Some(left_out) => {
+                self.bytes += weight;
+                waiting.new.push(NewInteraction {
+                    heard,
+                    left_out,
+                    raw,
+                });
+            }
+            None => waiting.left_out += 1,
+        }
+    }
+
+    /// Records everything that waits. What cannot be recorded is counted with the next one of its tag.
+    async fn commit(&mut self, handle: &Handle) {
+        self.bytes = 0;
+        let is_low = handle.state().room() != Room::Enough;
+        let mut records = Vec::new();
+        for (server, waiting) in &mut self.waiting {
+            waiting.share = None;
+            if waiting.new.is_empty() {
+                continue;
+            }
+            records.push(RecordInteractions {
+                server: *server,
+                new: Arc::new(std::mem::take(&mut waiting.new)),
+                left_out: waiting.left_out,
+            });
+        }
+        let submitted = join_all(records.into_iter().map(async |record| {
+            if is_low {
+                return (record, Err(SubmitError::DiskLow));
+            }
+            let recorded = handle.state().record_interactions(record.clone()).await;
+            (record, recorded)
+        }));
+        for (record, recorded) in submitted.await {
+            let server = record.server;
+            let waiting = self.waiting.entry(server).or_default();
+            let Err(error) = recorded else {
+                waiting.left_out = 0;
+                index(handle, server).await;
+                continue;
+            };
+            tracing::debug!(%server, %error, "interactions are not recorded");
+            waiting.left_out += record.new.len() as u64;
+            for new in &*record.new {
+                self.sampling.lost(server, new.heard.tag, new.left_out);
+            }
+        }
+        // Servers come and go.
+        let state = handle.state();
+        let is_there = |server| state.read(|world| world.callback(server).is_some());
+        self.waiting
+            .retain(|server, waiting| waiting.left_out > 0 && is_there(*server));
+    }
+}
+
+/// Gives closed pages their line in the index.
+async fn index(handle: &Handle, server: CallbackId) {
+    if let Err(error) = index_pages(handle, server).await {
+        tracing::warn!(%server, %error, "the index of interactions is behind; this is retried");
+    }
+}
+
+async fn index_pages(handle: &Handle, server: CallbackId) -> Result<(), RemovalError> {
+    let (state, now) = (handle.state(), handle.now());
+    while let Some(index) = state.unindexed_page(server, now).await? {
+        let page = index.line.page;
+        state.submit(index).await?;
+        let next = |callback: &Arc<Callback>| callback.interactions.indexed;
+        // Newer interactions came in the meantime. The page is closed later.
+        if state.read(|world| world.callback(server).map(next)) == Some(page) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Handle {
+    pub fn callbacks(&self) -> Option<&CallbackSettings> {
+        self.settings().callbacks.as_ref()
+    }
+
+    /// Deletes a callback server. Its files are removed afterwards.
+    pub async fn delete_callback(&self, server: CallbackId) -> Result<(), SubmitError> {
+        self.state().submit(DeleteCallback { server }).await?;
+        let state = self.own_state().clone();
+        // The hourly check continues what is interrupted here.
+        tokio::spawn(async move {
+            while matches!(state.submit(ClearCallback { server }).await, Ok(true)) {}
+        });
+        Ok(())
+    }
+}
+
+/// Removes old interactions, expired names, and the files of deleted servers.
+pub(crate) async fn remove_old(handle: &Handle, now: Timestamp) -> Result<(), RemovalError> {
+    let state = handle.state();
+    let (servers, deleted) = state.read(|world| {
+        let servers: Vec<_> = world.callbacks().map(|it| (it.id, it.keep_days)).collect();
+        (servers, world.deleted_callbacks().collect::<Vec<_>>())
+    });
+    for server in deleted {
+        while state.submit(ClearCallback { server }).await? {}
+    }
+    if !servers.is_empty() {
+        while state.submit(ExpireCallbackTokens { now }).await? {}
+    }
+    for (server, keep_days) in servers {
+        index_pages(handle, server).await?;
+        let Some(days) = keep_days else { continue };
+        let before = now - TimeDelta::days(days.into());
+        remove_pages(handle, server, before).await?;
+    }
+    Ok(())
+}
+
+/// Removes the pages whose newest interaction is older.
+async fn remove_pages(
+    handle: &Handle,
+    server: CallbackId,
+    before: Timestamp,
+) -> Result<(), RemovalError> {
+    loop {
+        let pages = handle.state().oldest_pages(server).await?.into_iter();
+        let old = pages.take_while(|page| page.until < before);
+        let pages: Vec<IndexedPage> = old.take(INTERACTION_PAGES_REMOVED as usize).collect();
+        if pages.is_empty() {
+            return Ok(());
+        }
+        let count = pages.len();
+        let remove = RemoveInteractions { server, pages };
+        handle.state().submit(remove).await?;
+        tracing::info!(%server, pages = count, "old interactions are removed");
+    }
+}
+
+#[cfg(test)]
+mod tests;

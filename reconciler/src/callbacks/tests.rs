@@ -1,0 +1,143 @@
+use model::callback::Request;
+use model::decide::{CreateCallback, CreateCallbackToken};
+use model::{Actor, CallbackTag, ProjectId};
+use state::{InteractionFilter, InteractionPlace};
+use tempfile::TempDir;
+use workflow::notify::NotifyName;
+
+use super::*;
+use crate::testing::{TestDaemon, configure, in_time, source_name};
+
+async fn daemon(folder: &TempDir) -> TestDaemon {
+    let daemon = TestDaemon::open(folder, 0, Vec::new()).await;
+    daemon.handle.state().submit(configure()).await.unwrap();
+    daemon
+}
+
+async fn server(daemon: &TestDaemon) -> CallbackId {
+    let create = CreateCallback {
+        project: ProjectId::of_source(&source_name()),
+        name: NotifyName::new("shop").unwrap(),
+        keep_days: Some(30),
+        actor: Actor::Daemon,
+    };
+    daemon.handle.state().submit(create).await.unwrap().id
+}
+
+fn hit(daemon: &TestDaemon, server: CallbackId, tag: Option<CallbackTag>) -> CallbackHit {
+    CallbackHit {
+        server,
+        heard: Heard {
+            at: daemon.handle.now(),
+            peer: "192.0.2.7:53".parse().unwrap(),
+            tag,
+            request: Request::Dns {
+                transport: "udp".to_owned(),
+                name: "a".to_owned(),
+                qtype: "A".to_owned(),
+                client_subnet: None,
+            },
+            answer: String::new(),
+        },
+        raw: b"query".to_vec(),
+    }
+}
+
+fn kept(daemon: &TestDaemon, server: CallbackId) -> (u64, u64) {
+    daemon.handle.state().read(|world| {
+        let interactions = world.callback(server).unwrap().interactions;
+        (interactions.count, interactions.left_out)
+    })
+}
+
+#[tokio::test]
+async fn a_hit_is_recorded_at_once_and_a_stop_loses_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(&folder).await;
+    let server = server(&daemon).await;
+    let (sender, hits) = mpsc::channel(1_000);
+    let recording = tokio::spawn(record_callbacks(daemon.handle.clone(), hits));
+    sender.send(hit(&daemon, server, None)).await.unwrap();
+    let is_recorded = |world: &model::World| world.callback(server).unwrap().interactions.count;
+    daemon.until("the first hit", |world| is_recorded(world) == 1).await;
+    for _ in 0..50 {
+        sender.send(hit(&daemon, server, None)).await.unwrap();
+    }
+    drop(sender);
+    in_time("the last hits", recording).await.unwrap();
+    assert_eq!(kept(&daemon, server), (51, 0));
+    daemon.close().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_one_tag_is_sampled_and_a_single_hit_of_another_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(&folder).await;
+    let server = server(&daemon).await;
+    let create = CreateCallbackToken {
+        server,
+        note: String::new(),
+        life: None,
+        actor: Actor::Daemon,
+    };
+    let token = daemon.handle.state().submit(create).await.unwrap();
+    let (sender, hits) = mpsc::channel(10_000);
+    for _ in 0..3_000 {
+        sender.try_send(hit(&daemon, server, None)).unwrap();
+    }
+    sender.try_send(hit(&daemon, server, Some(token.tag))).unwrap();
+    drop(sender);
+    record_callbacks(daemon.handle.clone(), hits).await;
+    let (count, left_out) = kept(&daemon, server);
+    assert_eq!(count + left_out, 3_001);
+    assert!((100..500).contains(&count), "{count}");
+    let filter = InteractionFilter {
+        tag: Some(token.tag),
+        ..InteractionFilter::default()
+    };
+    let later = Instant::now() + std::time::Duration::from_secs(600);
+    let place = InteractionPlace::Before(None);
+    let state = daemon.handle.state();
+    let found = state.interactions(server, &filter, place, 10, later).await;
+    assert_eq!(found.unwrap().interactions.len(), 1);
+    daemon.close().await;
+}
+
+#[tokio::test]
+async fn old_interactions_and_expired_names_are_removed_and_recent_ones_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(&folder).await;
+    let server = server(&daemon).await;
+    let create = CreateCallbackToken {
+        server,
+        note: String::new(),
+        life: Some(TimeDelta::days(40)),
+        actor: Actor::Daemon,
+    };
+    daemon.handle.state().submit(create).await.unwrap();
+    let record = async |at: Timestamp| {
+        let (sender, hits) = mpsc::channel(1);
+        let mut hit = hit(&daemon, server, None);
+        hit.heard.at = at;
+        sender.try_send(hit).unwrap();
+        drop(sender);
+        record_callbacks(daemon.handle.clone(), hits).await;
+    };
+    let start = daemon.handle.now();
+    let day = |days| start + TimeDelta::days(days);
+    record(start).await;
+    remove_old(&daemon.handle, day(29)).await.unwrap();
+    assert_eq!(kept(&daemon, server).0, 1);
+    daemon.clock.pass(25 * 86_400);
+    record(day(25)).await;
+    remove_old(&daemon.handle, day(31)).await.unwrap();
+    assert_eq!(kept(&daemon, server).0, 1, "the page of the first day is gone");
+    let tokens = || {
+        let state = daemon.handle.state();
+        state.read(|world| world.callback_tokens(server).count())
+    };
+    assert_eq!(tokens(), 1);
+    remove_old(&daemon.handle, day(41)).await.unwrap();
+    assert_eq!(tokens(), 0);
+    daemon.close().await;
+}

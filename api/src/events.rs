@@ -5,6 +5,7 @@
 
 mod event;
 mod hub;
+mod pace;
 mod topics;
 
 use std::sync::Arc;

@@ -249,6 +249,8 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::TooManyTokens
         | ErrorCode::LastAdmin
         | ErrorCode::LoginPending
+        | ErrorCode::CallbacksOff
+        | ErrorCode::TooManyCallbacks
         | ErrorCode::PathConflict
         | ErrorCode::FolderFull
         | ErrorCode::NotTheTip

@@ -4,6 +4,7 @@ pub(crate) mod artifacts;
 pub(crate) mod audit;
 pub(crate) mod blob_links;
 pub(crate) mod blobs;
+pub(crate) mod callbacks;
 pub(crate) mod channels;
 pub(crate) mod conditions;
 mod content;
@@ -42,6 +43,7 @@ use wire::Page;
 
 use self::audit::AuditQuery;
 use self::blobs::BlobsQuery;
+use self::callbacks::InteractionsQuery;
 use self::entries::DiffQuery;
 use self::jobs::JobsQuery;
 use self::revisions::RevisionsQuery;
@@ -249,6 +251,29 @@ pub(crate) async fn user(
         UserRoute::ShowRunner => json!(runners::show(user, path(0)).await?),
         UserRoute::LimitRunner => Box::pin(runners::change(user, request)),
         UserRoute::DeleteRunner => done!(runners::delete(user, path(0))),
+        UserRoute::ListCallbacks => {
+            json!(callbacks::list(
+                user,
+                query.get("project"),
+                &Window::of(query)?
+            )?)
+        }
+        UserRoute::CreateCallback => Box::pin(callbacks::create(user, request)),
+        UserRoute::ShowCallback => json!(callbacks::show(user, path(0))?),
+        UserRoute::DeleteCallback => done!(callbacks::delete(user, path(0))),
+        UserRoute::ListCallbackTokens => {
+            json!(callbacks::tokens(user, path(0), &Window::of(query)?)?)
+        }
+        UserRoute::CreateCallbackToken => Box::pin(callbacks::create_token(user, request)),
+        UserRoute::EndCallbackToken => done!(callbacks::end_token(user, path(0), path(1))),
+        UserRoute::ListInteractions => {
+            let callback = callbacks::find(user, path(0))?;
+            let wanted = InteractionsQuery::of(query)?;
+            json!(callbacks::interactions(user, &callback, &wanted).await?)
+        }
+        UserRoute::ShowInteraction => {
+            json!(callbacks::interaction(user, path(0), path(1)).await?)
+        }
         UserRoute::CreateRegistration => Box::pin(runners::create_registration(user, request)),
     };
     answer.await

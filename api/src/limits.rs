@@ -197,3 +197,12 @@ pub(crate) const METRIC_SERIES: usize = 5_000;
 
 /// Events that a preview of rules shows.
 pub(crate) const PREVIEWED: usize = 200;
+
+/// Tags that an event about interactions names.
+pub(crate) const EVENT_TAGS: usize = 20;
+
+/// Interactions of a page. Each may have 128 KiB of raw request, and clients accept 32 MiB.
+pub(crate) const INTERACTIONS_PAGE: usize = 100;
+
+/// How long a list of interactions searches. Then the page ends early.
+pub(crate) const INTERACTIONS_TIME: Duration = Duration::from_millis(100);

@@ -102,7 +102,8 @@ names! {
         RevokeToken ListAudit ListChannels ShowChannel SetChannel DeleteChannel TestChannel RetryChannel
         ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule PreviewRule ListRunners ShowRunner
         LimitRunner DeleteRunner CreateRegistration MoveToken ListUsers CreateUser UpdateUser DeleteUser CreateUserLink
-        ListMembers SetMember RemoveMember
+        ListMembers SetMember RemoveMember ListCallbacks CreateCallback ShowCallback DeleteCallback
+        ListCallbackTokens CreateCallbackToken EndCallbackToken ListInteractions ShowInteraction
     }
     SessionRoute {
         ListSessions EndSession EndSessions CreateSignInLink ChangePassword CreateBlobLink ShowUser ShowMe
@@ -176,6 +177,7 @@ macro_rules! routes {
 }
 
 mod blobs;
+mod callbacks;
 mod daemon;
 mod jobs;
 mod notify;
@@ -193,6 +195,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         workflows::ROUTES,
         jobs::ROUTES,
         blobs::ROUTES,
+        callbacks::ROUTES,
         notify::ROUTES,
         tokens::ROUTES,
         runners::ROUTES,

@@ -2,6 +2,7 @@
 //! skip the check whether the caller may see an object.
 
 mod blobs;
+pub(crate) mod callbacks;
 mod commands;
 mod jobs;
 mod scans;

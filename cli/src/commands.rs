@@ -2,6 +2,7 @@
 
 mod audit;
 mod blob;
+mod callback;
 mod condition;
 mod cron;
 mod expr;
@@ -75,6 +76,9 @@ pub(crate) enum Command {
     /// Blobs: files that a project keeps, in folders
     #[command(subcommand)]
     Blob(blob::Command),
+    /// Callback servers: names to plant in targets, and who looks them up
+    #[command(subcommand)]
+    Callback(callback::Command),
     /// Notifications: what is sent where
     #[command(subcommand)]
     Notify(notify::Command),
@@ -123,6 +127,7 @@ impl Command {
             Self::Var(command) => command.run(session).await,
             Self::Secret(command) => command.run(session).await,
             Self::Blob(command) => command.run(session).await,
+            Self::Callback(command) => command.run(session).await,
             Self::Notify(command) => command.run(session).await,
             Self::Login => login::login(session).await,
             Self::Logout(command) => command.run(session).await,

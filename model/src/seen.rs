@@ -10,6 +10,7 @@ use workflow::ScanName;
 use workflow::notify::NotifyName;
 
 use crate::blob::BlobLink;
+use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken};
 use crate::channel::Channel;
 use crate::condition::Condition;
 use crate::decide::{Refusal, readable_workflow};
@@ -130,6 +131,32 @@ impl<'w> Seen<'w> {
     }
 
     /// The open conditions.
+    pub fn callbacks(self) -> impl Iterator<Item = &'w Arc<Callback>> {
+        let callbacks = self.world.callbacks();
+        callbacks.filter(move |callback| self.rights.sees(callback.project))
+    }
+
+    pub fn callback(self, id: CallbackId) -> Option<&'w Arc<Callback>> {
+        let callback = self.world.callback(id)?;
+        self.rights.sees(callback.project).then_some(callback)
+    }
+
+    /// The names of a callback server that were made one by one.
+    pub fn callback_tokens(
+        self,
+        callback: &Callback,
+    ) -> impl Iterator<Item = &'w Arc<CallbackToken>> {
+        self.world.callback_tokens(callback.id)
+    }
+
+    pub fn callback_token(
+        self,
+        callback: &Callback,
+        tag: CallbackTag,
+    ) -> Option<&'w Arc<CallbackToken>> {
+        self.world.callback_token(callback.id, tag)
+    }
+
     pub fn conditions(self) -> impl Iterator<Item = &'w Arc<Condition>> {
         let all = self.world.conditions();
         all.filter(move |open| open.is_seen_by(self.rights))

@@ -88,7 +88,9 @@ impl Recorder {
         let waiting = self.waiting.entry(server).or_default();
         let share = *waiting.share.get_or_insert_with(|| {
             let share = |callback: &Arc<Callback>| callback.interactions.share();
-            let known = handle.state().read(|world| world.callback(server).map(share));
+            let known = handle
+                .state()
+                .read(|world| world.callback(server).map(share));
             known.unwrap_or(Share::Full)
         });
         match self.sampling.keep(heard.at, server, heard.tag, share) {

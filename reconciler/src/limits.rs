@@ -163,8 +163,8 @@ pub(crate) const DEVICE_LOGINS_OF_NETWORK: usize = 5;
 /// All devices that wait. They need some hundred kilobytes. A further one replaces one of the network that has the most.
 pub(crate) const DEVICE_LOGINS: usize = 1_000;
 
-/// The shortest time between two commits of interactions: a live feed is seldom later than a quarter of a second.
-pub(crate) const RECORDING_PAUSE: Duration = Duration::from_millis(200);
+/// The shortest time between two commits of interactions, unless they are large: a live feed gets four a second.
+pub(crate) const RECORDING_PAUSE: Duration = Duration::from_millis(250);
 
 /// Bytes of interactions that are committed before this time is over. A commit has at most 1 MiB.
 pub(crate) const RECORDED_BYTES: usize = 512 * 1024;

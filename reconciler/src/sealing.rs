@@ -227,6 +227,7 @@ mod tests {
                 log_limit: 0,
                 upkeep: Upkeep::default(),
                 secret_keys,
+                callbacks: None,
             };
             let missing = settings.missing_keys(keys_of(secrets));
             missing.into_values().sum::<usize>()

@@ -39,6 +39,11 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// The last commit that the follower got.
+    pub fn place(&self) -> Seq {
+        self.place
+    }
+
     /// Waits for the next commit with changes. No commit is lost when the future is dropped.
     ///
     /// # Errors

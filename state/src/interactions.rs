@@ -118,18 +118,24 @@ impl State {
         let Some(found) = lines.into_iter().find(|line| line.number == number) else {
             return Ok(None);
         };
-        let key = Layout::raw_requests(&server, page);
-        let raw_end = found.raw_at.saturating_add(found.raw_bytes);
-        let length = usize::try_from(found.raw_bytes).unwrap_or(usize::MAX);
-        let piece = match length {
-            0 => None,
-            _ => self.reader().piece(&key, raw_end, length).await?,
+        let raw = self.raw_request(server, &found).await?;
+        Ok(Some((found, raw)))
+    }
+
+    /// The raw request of an interaction. Empty if it was removed in the meantime.
+    pub async fn raw_request(
+        &self,
+        server: CallbackId,
+        of: &Interaction,
+    ) -> Result<Bytes, ReadError> {
+        let end = of.raw_at.saturating_add(of.raw_bytes);
+        let (Ok(length), true) = (usize::try_from(of.raw_bytes), of.raw_bytes > 0) else {
+            return Ok(Bytes::new());
         };
-        let raw = piece.filter(|Piece { at, .. }| *at == found.raw_at);
-        Ok(Some((
-            found,
-            raw.map(|piece| piece.bytes).unwrap_or_default(),
-        )))
+        let key = Layout::raw_requests(&server, page_of(of.number));
+        let piece = self.reader().piece(&key, end, length).await?;
+        let raw = piece.filter(|Piece { at, .. }| *at == of.raw_at);
+        Ok(raw.map(|piece| piece.bytes).unwrap_or_default())
     }
 
     /// Gives the next page a line in the index, if it is closed or of an earlier day.

@@ -36,6 +36,11 @@ pub fn source(name: &str) -> String {
     format!("source/{}", utf8_percent_encode(name, IN_A_SEGMENT))
 }
 
+/// What a callback server has heard.
+pub fn callback(id: &str) -> String {
+    format!("callback/{id}")
+}
+
 pub fn runner(id: Uuid) -> String {
     format!("runner/{id}")
 }

@@ -85,6 +85,21 @@ pub struct ConditionEvent {
     pub closed: bool,
 }
 
+/// `event: interaction`: a callback server has heard something. There are at most four a second for a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InteractionEvent {
+    /// The id of the callback server.
+    pub server: String,
+    /// The numbers of the first and the last new interaction.
+    pub first: u64,
+    pub last: u64,
+    pub count: u64,
+    /// `dns`, `http`.
+    pub types: Vec<String>,
+    /// Some of the tags.
+    pub tags: Vec<String>,
+}
+
 /// `event: runner`: a runner was registered or removed, or has a new session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunnerEvent {

@@ -120,7 +120,7 @@ pub enum ErrorCode {
     ArtifactUnreadable,
     /// 409: the job cannot get the files of the repository; the detail names the commit and the reason.
     CheckoutFailed,
-    /// 409: the name belongs to a runner, or to a present or former user.
+    /// 409: the name belongs to a runner or callback server, or to a present or former user.
     NameTaken,
     /// 409: another process uses this registration; each process needs its own registration.
     RunnerInUse,
@@ -130,6 +130,10 @@ pub enum ErrorCode {
     TooManyTokens,
     /// 409: without this token or user nobody could manage the daemon.
     LastAdmin,
+    /// 409: no zone for callback servers is configured.
+    CallbacksOff,
+    /// 409: the number of callback servers or of their names has reached its limit.
+    TooManyCallbacks,
     /// 409: nobody has confirmed the sign-in of the device yet; ask again.
     LoginPending,
     /// 429: the number of unfinished jobs has reached its limit.

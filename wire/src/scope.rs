@@ -18,6 +18,8 @@ names! {
         SecretWrite = "secret:write",
         NotifyRead = "notify:read",
         NotifyWrite = "notify:write",
+        CallbackRead = "callback:read",
+        CallbackWrite = "callback:write",
         RunnerRead = "runner:read",
         RunnerWrite = "runner:write",
         MemberWrite = "member:write",

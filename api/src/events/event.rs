@@ -3,17 +3,22 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use model::callback::{InteractionChange, Recorded};
 use model::condition::Condition;
 use model::outbox::DeliveryRecord;
-use model::{Change, Job, JobId, JobState, ProjectId, Rights, Runner, Scope, Source, WorkflowId};
+use model::{
+    CallbackId, Change, Job, JobId, JobState, ProjectId, Rights, Runner, Scope, Source, WorkflowId,
+};
 use model::{Suspension, WorkflowRecord, WorkflowStatus};
 use serde::Serialize;
 use wire::{
-    ConditionEvent, JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent, SuspensionEvent,
+    ConditionEvent, InteractionEvent, JobEvent, RevisionEvent, RunnerEvent, SourceEvent, StepEvent,
+    SuspensionEvent,
 };
 
 use super::topics;
 use crate::convert;
+use crate::limits::EVENT_TAGS;
 
 /// An event and the record that it reports. Its text is made when the first listener takes it.
 #[derive(Debug)]
@@ -37,6 +42,7 @@ pub(super) enum About<'c> {
     Delivery(&'c DeliveryRecord),
     Runner(&'c Runner),
     RunnerRemoved(&'c Runner),
+    Interactions(CallbackId, &'c Recorded),
 }
 
 pub(super) fn events(changes: &[Change]) -> impl Iterator<Item = Event<'_>> {
@@ -68,6 +74,14 @@ fn event(change: &Change) -> Option<Event<'_>> {
         Change::Condition(condition) => Some(of_condition(condition, false)),
         Change::ConditionClosed(condition, _) => Some(of_condition(condition, true)),
         Change::Delivery(record) => Some(of(record.project, About::Delivery(record))),
+        Change::Interactions(server, change) => match &**change {
+            InteractionChange::Recorded(heard) => {
+                Some(of(Some(heard.project), About::Interactions(*server, heard)))
+            }
+            InteractionChange::Indexed { .. }
+            | InteractionChange::PageRemoved(_)
+            | InteractionChange::IndexRemoved(_) => None,
+        },
         Change::RunnerRemoved(runner) => Some(of(None, About::RunnerRemoved(runner))),
         Change::Tip(_)
         | Change::Revision(..)
@@ -107,6 +121,10 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::Event(_)
         | Change::Outgoing(_)
         | Change::OutgoingRemoved(_)
+        | Change::Callback(_)
+        | Change::CallbackRemoved(_)
+        | Change::CallbackToken(_)
+        | Change::CallbackTokenRemoved(..)
         | Change::Clocks(_) => None,
     }
 }
@@ -149,6 +167,7 @@ impl Event<'_> {
                 return rights.scopes.allow(Scope::RunnerRead) && runner.is_seen_by(rights);
             }
             About::Condition(condition, _) => return condition.is_seen_by(rights),
+            About::Interactions(..) => Scope::CallbackRead,
             About::Delivery(record) => match record.project {
                 Some(_) => Scope::NotifyRead,
                 None => Scope::Admin,
@@ -220,6 +239,19 @@ impl Event<'_> {
                 },
             ),
             About::Delivery(_) => Bytes::new(),
+            About::Interactions(server, heard) => write(
+                "interaction",
+                &InteractionEvent {
+                    server: server.to_string(),
+                    first: heard.first,
+                    last: heard.last,
+                    count: heard.count,
+                    types: heard.types.iter().map(|it| it.name().to_owned()).collect(),
+                    tags: (heard.tags.iter().take(EVENT_TAGS))
+                        .map(ToString::to_string)
+                        .collect(),
+                },
+            ),
             About::Runner(runner) => write(
                 "runner",
                 &RunnerEvent {

@@ -12,8 +12,10 @@ use model::{JobId, Principal, ProjectId, Rights, Share};
 use reconciler::Handle;
 use state::{ChangesGone, Published, Seq, Subscription};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
 use super::event::{self, Event};
+use super::pace::Pace;
 use super::{Batch, Form, Inbox, Listener, Start, Wanted, batch, topics};
 use crate::limits::{LISTENER_COMMITS, LISTENERS, PROJECT_LISTENERS, SHARE_LISTENERS};
 
@@ -137,9 +139,16 @@ impl Hub {
     }
 
     async fn send(&self, handle: Handle, mut commits: Subscription) {
+        let mut pace = Pace::default();
+        let mut place = commits.place();
         loop {
+            let due = pace.due();
             let published = tokio::select! {
-                published = commits.next() => published,
+                published = commits.next() => published.map(|it| pace.hold(it, Instant::now())),
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => Ok(Published {
+                    seq: place,
+                    changes: pace.release(Instant::now()),
+                }),
                 () = handle.stopping() => return self.listeners().drop_all(),
             };
             let mut listeners = self.listeners();
@@ -148,10 +157,12 @@ impl Hub {
                 return;
             }
             match published {
-                Ok(published) => listeners.publish(&published, |it| handle.rights(it)),
+                Ok(published) => {
+                    place = published.seq;
+                    listeners.publish(&published, |it| handle.rights(it));
+                }
                 // This task fell behind, so all listeners did.
                 Err(ChangesGone { .. }) => {
-                    let place;
                     (place, commits) = follow(&handle);
                     listeners.drop_all();
                     listeners.sent = Some(place);

@@ -144,6 +144,7 @@ pub(super) fn of(about: &About<'_>) -> Vec<String> {
             let jobs = record.jobs.iter().map(|job| topics::job(job.uuid()));
             jobs.chain([topics::DELIVERIES.to_owned()]).collect()
         }
+        About::Interactions(server, _) => vec![topics::callback(server.as_str())],
         About::Runner(runner) | About::RunnerRemoved(runner) => {
             vec![topics::runner(runner.id.uuid())]
         }

@@ -36,6 +36,14 @@ impl From<Refusal> for Failure {
                 .hint("`everscan blob ls` shows the blobs; `everscan blob sync` fetches a folder"),
             Refusal::NoSuchCondition { .. } => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan condition list` shows the open conditions"),
+            Refusal::NoSuchCallback => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan callback list` shows the callback servers"),
+            Refusal::NoSuchCallbackToken => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan callback token list` shows the names"),
+            Refusal::CallbackExists { .. } => Self::new(ErrorCode::NameTaken, text),
+            Refusal::TooManyCallbacks { .. } | Refusal::TooManyCallbackTokens { .. } => {
+                Self::new(ErrorCode::TooManyCallbacks, text)
+            }
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob links` shows the links"),
             Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)

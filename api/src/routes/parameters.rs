@@ -1,10 +1,13 @@
 //! The query parameters of routes.
 
+use model::callback::RequestType;
 use model::limits::ID_PART_DIGITS;
 use model::{AuditKind, Reason, StateKind};
 use serde_json::{Value, json};
 
-use crate::limits::{ENTRIES_PAGE, HISTORY_PAGE, PAGE, SEARCH_PAGE, SEARCHED_CHARS};
+use crate::limits::{
+    ENTRIES_PAGE, HISTORY_PAGE, INTERACTIONS_PAGE, PAGE, SEARCH_PAGE, SEARCHED_CHARS,
+};
 
 /// A duration as in `1h30m`. Zero and values above the maximum are refused as well.
 pub(crate) const DURATION: &str = "^([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$";
@@ -34,6 +37,7 @@ parameters! {
     LIMIT "limit", "Items of a page.", count(PAGE);
     JOBS "limit", "Items of a page.", count(HISTORY_PAGE);
     ENTRIES "limit", "Items of a page.", count(ENTRIES_PAGE);
+    INTERACTIONS "limit", "Items of a page.", count(INTERACTIONS_PAGE);
     MATCHES "limit", "The largest number of matches.", count(SEARCH_PAGE);
     RECORDS "limit", "The largest number of records.", positive();
     CURSOR "cursor", "Where the page begins: `next_cursor` of the page before.", text();
@@ -82,6 +86,15 @@ parameters! {
     PATH "path", "The path of the blob.", word();
     EXPIRES_IN "expires_in", "How long the blob is kept, as in 7d.",
         json!({ "type": "string", "minLength": 2, "pattern": DURATION });
+
+    TAG "tag", "Only interactions of this tag.", json!({ "type": "string", "pattern": "^[a-z2-7]{20}$" });
+    TYPE "type", "Only interactions of this type.", one_of(&RequestType::ALL.map(RequestType::name));
+    ADDRESS "address", "Only interactions of this sender, by address.", word();
+    IN_RAW "text", "Only interactions whose raw request has this text, in any case of ASCII letters.",
+        json!({ "type": "string", "minLength": 1, "maxLength": SEARCHED_CHARS });
+    AFTER "after", "Lists interactions after this number, oldest first. Not together with `cursor`.", number();
+    WAIT_FOR_HIT "wait", "With `after`: whether to hold the answer until there is one, up to 50 s.", flag();
+    RAW "raw", "Whether to show raw requests.", flag();
 
     FOCUS "focus", "The scan whose neighbours the graph shows.", word();
     LANES "lanes", "The span of the lanes: `week`, or a day.", word();

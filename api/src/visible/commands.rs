@@ -7,11 +7,12 @@ use std::sync::Arc;
 use delivery::{Outcome, send_test};
 use model::channel::{Channel, Target};
 use model::decide::{
-    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateRegistration, CreateUser,
-    DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar, LimitRunner, MakeUserLink,
-    Maker, MoveToken, NewRegistration, Once, Precondition, Refusal, Resume, RevokeBlobLink,
-    RevokeToken, SendAgain, SetChannel, SetMember, SetPassword, SetRule, SetVar, SignOut,
-    SignOutEverywhere, SignedInBy, Silence, Suspend, UpdateUser,
+    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateCallback, CreateCallbackToken,
+    CreateRegistration, CreateUser, DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar,
+    EndCallbackToken, LimitRunner, MakeUserLink, Maker, MoveToken, NewRegistration, Once,
+    Precondition, Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetMember,
+    SetPassword, SetRule, SetVar, SignOut, SignOutEverywhere, SignedInBy, Silence, Suspend,
+    UpdateUser,
 };
 use model::retention::RetentionPolicy;
 use model::{
@@ -45,6 +46,9 @@ impl Submitted for DeleteSecret {}
 impl Submitted for DeleteVar {}
 impl Submitted for Once<CreateBlobLink> {}
 impl Submitted for Once<CreateRegistration> {}
+impl Submitted for CreateCallback {}
+impl Submitted for CreateCallbackToken {}
+impl Submitted for EndCallbackToken {}
 impl Submitted for Resume {}
 impl Submitted for RevokeBlobLink {}
 impl Submitted for SetRule {}

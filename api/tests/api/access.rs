@@ -117,6 +117,9 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{runner}", "11111111-1111-4111-8111-111111111111")
         .replace("{rule}", "a")
         .replace("{channel}", "a")
+        .replace("{callback}", "aaaaaaaaaaaaaaaa")
+        .replace("{tag}", "aaaaaaaaaaaaaaaaaaaa")
+        .replace("{number}", "1")
 }
 
 #[tokio::test]

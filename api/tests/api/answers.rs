@@ -207,6 +207,12 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         format!("/v0/workflows/{workflow}/scans/build"),
         format!("/v0/workflows/{workflow}/scans/build/history"),
         format!("/v0/workflows/{workflow}/scans/build/ledger"),
+        // Compared in `callbacks`.
+        "/v0/callbacks".to_owned(),
+        "/v0/callbacks/a".to_owned(),
+        "/v0/callbacks/a/tokens".to_owned(),
+        "/v0/callbacks/a/interactions".to_owned(),
+        "/v0/callbacks/a/interactions/1".to_owned(),
         // Compared in `entries`.
         format!("/v0/jobs/{finished}/artifacts/out/entries"),
         format!("/v0/jobs/{finished}/artifacts/out/diff"),

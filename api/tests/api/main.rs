@@ -20,6 +20,7 @@ mod blob_links;
 mod blobs;
 mod bodies;
 mod browser;
+mod callbacks;
 mod callers;
 mod channels;
 mod client;

@@ -336,6 +336,25 @@ impl Tour {
                 .await;
         }
         self.admin(Method::DELETE, path).await;
+        let create = json!({ "project": "main", "name": "shop" });
+        let created = self.send(Method::POST, "/v0/callbacks", &create).await;
+        let id = text(&created.json()["id"]);
+        let path = format!("/v0/callbacks/{id}");
+        let tokens = format!("{path}/tokens");
+        let token = self.send(Method::POST, &tokens, &json!({})).await;
+        let tag = text(&token.json()["tag"]);
+        self.service.hear(&id, Some(&tag)).await;
+        for path in [
+            "/v0/callbacks",
+            &path,
+            &tokens,
+            &format!("{path}/interactions"),
+            &format!("{path}/interactions/1"),
+        ] {
+            self.admin(Method::GET, path).await;
+        }
+        self.admin(Method::DELETE, &format!("{tokens}/{tag}")).await;
+        self.admin(Method::DELETE, &path).await;
         let waiting = self.service.dispatch("large").await;
         self.send(
             Method::POST,

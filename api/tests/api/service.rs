@@ -20,7 +20,8 @@ use model::{
     UserId, World,
 };
 use reconciler::{
-    Access, BlobSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig, Start, Upkeep,
+    Access, BlobSettings, CallbackSettings, Handle, LOG_LIMIT, Location, Reconciler, SourceConfig,
+    Start, Upkeep,
 };
 use serde_json::{Value, json};
 use state::{Closing, Options, State};
@@ -228,6 +229,9 @@ impl Service {
                 certificate: Some(watch::channel(expires).1),
                 backup_within: None,
             },
+            callbacks: Some(CallbackSettings {
+                zones: vec!["oast.example".to_owned()],
+            }),
             secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),
         })
         .await

@@ -71,7 +71,7 @@ pub(crate) enum Life {
 }
 
 impl Life {
-    fn seconds(self) -> Option<u64> {
+    pub(crate) fn seconds(self) -> Option<u64> {
         match self {
             Self::Limited(life) => Some(life.as_secs()),
             Self::Unlimited => None,
@@ -100,7 +100,7 @@ fn parse_new_life(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn parse_life(text: &str) -> Result<Life, String> {
+pub(crate) fn parse_life(text: &str) -> Result<Life, String> {
     match text {
         "never" => Ok(Life::Unlimited),
         _ => parse_duration(text).map(Life::Limited),

@@ -28,6 +28,9 @@ pub(super) struct Fixture {
     /// The secret of a device of the owner.
     device: String,
     condition: String,
+    /// A callback server with interactions, and its tag.
+    callback: String,
+    tag: String,
     /// The commit of the source's tip.
     tip: String,
     /// The cursor of the second page of a list, by the path of its route.
@@ -60,6 +63,9 @@ impl Fixture {
         let link = json!({"path": "linked", "use_for": "put", "expires_in": "1h"});
         let link = service.post("/v0/blob-links?project=main", &link).await;
         let source = service.get("/v0/sources/main").await.expect(200);
+        let callback = service.callback("main").await;
+        let tag = service.callback_tag(&callback).await;
+        service.hear(&callback, Some(&tag)).await;
         let mut fixture = Self {
             finished: finished.id,
             executor,
@@ -72,6 +78,8 @@ impl Fixture {
             device: service.owners_device().await,
             condition: service.condition("invalid_file").await,
             tip: text(&source["tip"]["commit"]),
+            callback,
+            tag,
             cursors: BTreeMap::new(),
             service,
         };
@@ -264,6 +272,14 @@ impl Fixture {
                     "to": ["b@example.org"], "username": "a"},
                 "secret": "hunter2", "offered_to": ["main"],
             })),
+            post(
+                "/v0/callbacks",
+                json!({"project": "main", "name": "more", "keep_days": 7}),
+            ),
+            post(
+                &format!("/v0/callbacks/{}/tokens", self.callback),
+                json!({"note": "login form", "expires_in_seconds": 3600}),
+            ),
             post("/v0/channels/waiting/test", json!({})),
             post("/v0/channels/waiting/retry", json!({})),
             post(
@@ -333,6 +349,8 @@ impl Fixture {
             .replace("{artifact}", "out")
             .replace("{channel}", "waiting")
             .replace("{user}", "owner")
+            .replace("{callback}", &self.callback)
+            .replace("{number}", "1")
             .replace("{*path}", "a");
         let mut sample = Sample::new(Method::GET, &path, &self.service.admin);
         let is_log = route.path.ends_with("/logs");
@@ -369,6 +387,13 @@ impl Fixture {
                 "channel" => "team",
                 "prefix" | "delimiter" => "/",
                 "actor" => "tester",
+                "tag" => &self.tag,
+                "type" => "dns",
+                "address" => "192.0.2.1",
+                "text" => "a",
+                // A list after a number may wait.
+                "after" => continue,
+                "raw" => "true",
                 "kind" => "job_dispatched",
                 "user" => "owner",
                 other => panic!("{other} of {} has no value", route.path),

@@ -1,0 +1,113 @@
+//! Converts callback servers and interactions.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use model::callback::{CallbackToken, Interaction, Request};
+use model::{Callback, CallbackTag, Seen};
+use wire::InteractionRequest;
+
+pub(crate) fn callback(seen: Seen<'_>, callback: &Callback, zones: &[String]) -> wire::Callback {
+    let source = seen.source_of(callback.project);
+    wire::Callback {
+        id: callback.id.to_string(),
+        project: source.map_or_else(String::new, |source| source.name.to_string()),
+        name: callback.name.to_string(),
+        names: names(callback, None, zones),
+        created_at: callback.created_at,
+        created_by: callback.created_by.to_string(),
+        keep_days: callback.keep_days,
+        tokens: seen.callback_tokens(callback).count() as u64,
+        interactions: callback.interactions.count,
+        bytes: callback.interactions.bytes,
+        left_out: callback.interactions.left_out,
+        full: callback.is_full(),
+    }
+}
+
+/// The position of a callback server in lists: by project and name.
+pub(crate) fn key(seen: Seen<'_>, callback: &Callback) -> String {
+    let source = seen.source_of(callback.project);
+    let project = source.map_or_else(String::new, |source| source.name.to_string());
+    format!("{project}/{}", callback.name)
+}
+
+pub(crate) fn token(
+    callback: &Callback,
+    token: &CallbackToken,
+    zones: &[String],
+) -> wire::CallbackToken {
+    wire::CallbackToken {
+        tag: token.tag.to_string(),
+        names: names(callback, Some(token.tag), zones),
+        note: token.note.clone(),
+        created_at: token.created_at,
+        created_by: token.created_by.to_string(),
+        expires_at: token.expires_at,
+    }
+}
+
+fn names(callback: &Callback, tag: Option<CallbackTag>, zones: &[String]) -> Vec<String> {
+    let id = callback.id;
+    let name = |zone: &String| match tag {
+        Some(tag) => format!("{id}-{tag}.{zone}"),
+        None => format!("{id}.{zone}"),
+    };
+    zones.iter().map(name).collect()
+}
+
+pub(crate) fn interaction(
+    seen: Seen<'_>,
+    callback: &Callback,
+    it: &Interaction,
+    raw: Option<&[u8]>,
+) -> wire::Interaction {
+    let token = it
+        .heard
+        .tag
+        .and_then(|tag| seen.callback_token(callback, tag));
+    wire::Interaction {
+        number: it.number,
+        at: it.heard.at,
+        peer: it.heard.peer.to_string(),
+        tag: it.heard.tag.map(|tag| tag.to_string()),
+        note: token
+            .map(|token| token.note.clone())
+            .filter(|note| !note.is_empty()),
+        request: request(&it.heard.request),
+        answer: it.heard.answer.clone(),
+        left_out: it.left_out,
+        raw_bytes: it.raw_bytes,
+        raw: raw.map(|raw| STANDARD.encode(raw)),
+    }
+}
+
+fn request(request: &Request) -> InteractionRequest {
+    match request.clone() {
+        Request::Dns {
+            transport,
+            name,
+            qtype,
+            client_subnet,
+        } => InteractionRequest::Dns {
+            transport,
+            name,
+            qtype,
+            client_subnet,
+        },
+        Request::Http {
+            method,
+            target,
+            host,
+            head_bytes,
+            truncated,
+            malformed,
+        } => InteractionRequest::Http {
+            method,
+            target,
+            host,
+            head_bytes,
+            truncated,
+            malformed,
+        },
+    }
+}

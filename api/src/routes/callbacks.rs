@@ -1,0 +1,26 @@
+//! Callback servers and interactions.
+
+use super::operation::{answers, does, lists, takes};
+use crate::limits::SMALL_BODY;
+
+routes! {
+    User ListCallbacks GET "/v0/callbacks", ProjectRead; [PROJECT, LIMIT, CURSOR], 0,
+        lists::<wire::Callback>("List callback servers, of a project or of all projects");
+    User CreateCallback POST "/v0/callbacks", CallbackWrite; [], SMALL_BODY,
+        takes::<wire::CreateCallback, wire::Callback>("Create a callback server").statuses(&[201]);
+    User ShowCallback GET "/v0/callbacks/{callback}", ProjectRead; [], 0,
+        answers::<wire::Callback>("Show a callback server");
+    User DeleteCallback DELETE "/v0/callbacks/{callback}", CallbackWrite; [], 0,
+        does("Delete a callback server with its interactions");
+    User ListCallbackTokens GET "/v0/callbacks/{callback}/tokens", CallbackRead; [LIMIT, CURSOR], 0,
+        lists::<wire::CallbackToken>("List the names of a callback server that were made one by one");
+    User CreateCallbackToken POST "/v0/callbacks/{callback}/tokens", CallbackWrite; [], SMALL_BODY,
+        takes::<wire::CreateCallbackToken, wire::CallbackToken>("Make a name of a callback server").statuses(&[201]);
+    User EndCallbackToken DELETE "/v0/callbacks/{callback}/tokens/{tag}", CallbackWrite; [], 0,
+        does("End a name: it is not answered any more");
+    User ListInteractions GET "/v0/callbacks/{callback}/interactions", CallbackRead;
+        [TAG, TYPE, ADDRESS, IN_RAW, AFTER, WAIT_FOR_HIT, RAW, INTERACTIONS, CURSOR], 0,
+        lists::<wire::Interaction>("List interactions, newest first, or those after a number, oldest first");
+    User ShowInteraction GET "/v0/callbacks/{callback}/interactions/{number}", CallbackRead; [], 0,
+        answers::<wire::Interaction>("Show an interaction with its raw request");
+}

@@ -1,0 +1,62 @@
+//! Callback servers as the caller sees them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use model::Callback;
+use model::callback::Interaction;
+use state::{InteractionFilter, InteractionPage, InteractionPlace};
+use tokio::time::Instant;
+
+use super::{Shown, Visible};
+use crate::failure::Failure;
+use crate::limits::INTERACTIONS_TIME;
+
+pub(crate) type ShownCallback = Shown<Arc<Callback>>;
+
+impl Visible {
+    /// The zones of callback servers. None if callbacks are off.
+    pub(crate) fn callback_zones(&self) -> Option<&[String]> {
+        let settings = self.handle.callbacks()?;
+        Some(&settings.zones)
+    }
+
+    /// Interactions of a callback server. The page ends early after a short time.
+    pub(crate) async fn interactions(
+        &self,
+        callback: &ShownCallback,
+        filter: &InteractionFilter,
+        from: InteractionPlace,
+        limit: usize,
+    ) -> Result<InteractionPage, Failure> {
+        let deadline = Instant::now() + INTERACTIONS_TIME;
+        let state = self.state();
+        let page = state.interactions(callback.id, filter, from, limit, deadline);
+        Ok(page.await?)
+    }
+
+    pub(crate) async fn interaction(
+        &self,
+        callback: &ShownCallback,
+        number: u64,
+    ) -> Result<Option<(Interaction, Bytes)>, Failure> {
+        Ok(self.state().interaction(callback.id, number).await?)
+    }
+
+    pub(crate) async fn raw_request(
+        &self,
+        callback: &ShownCallback,
+        of: &Interaction,
+    ) -> Result<Bytes, Failure> {
+        Ok(self.state().raw_request(callback.id, of).await?)
+    }
+
+    /// The number of the next interaction. None once the server is deleted.
+    pub(crate) fn next_interaction(&self, callback: &ShownCallback) -> Option<u64> {
+        self.read(|seen| Some(seen.callback(callback.id)?.interactions.next))
+    }
+
+    pub(crate) async fn delete_callback(&self, callback: &ShownCallback) -> Result<(), Failure> {
+        Ok(self.acting()?.delete_callback(callback.id).await?)
+    }
+}

@@ -1,0 +1,282 @@
+//! Callback servers: who sees and changes them, what is refused, and how interactions are listed.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use model::callback::{CallbackTag, Heard, NewInteraction, Request};
+use model::decide::RecordInteractions;
+use model::{Role, Scope};
+use serde_json::{Value, json};
+
+use crate::answers::check;
+use crate::client::{Call, Opened, in_time};
+use crate::service::{Service, text};
+
+impl Service {
+    /// A callback server of a project. Returns its id.
+    pub(crate) async fn callback(&self, project: &str) -> String {
+        let create = json!({"project": project, "name": "shop"});
+        let created = self.post("/v0/callbacks", &create).await;
+        text(&created.expect(201)["id"])
+    }
+
+    /// A name of a callback server. Returns its tag.
+    pub(crate) async fn callback_tag(&self, id: &str) -> String {
+        let path = format!("/v0/callbacks/{id}/tokens");
+        let created = self.post(&path, &json!({"note": "login form"})).await;
+        text(&created.expect(201)["tag"])
+    }
+
+    /// Records a look-up and a request.
+    pub(crate) async fn hear(&self, id: &str, tag: Option<&str>) {
+        let head = b"GET /x HTTP/1.1\r\nCookie: a=\x1b[2J\r\n\r\n".to_vec();
+        let new = |peer: &str, request, raw| NewInteraction {
+            heard: Heard {
+                at: "2026-11-20T12:00:00Z".parse().unwrap(),
+                peer: peer.parse().unwrap(),
+                tag: tag.map(|tag| tag.parse::<CallbackTag>().unwrap()),
+                request,
+                answer: "200".to_owned(),
+            },
+            left_out: 0,
+            raw,
+        };
+        let dns = Request::Dns {
+            transport: "udp".to_owned(),
+            name: format!("{id}.OAST.example"),
+            qtype: "A".to_owned(),
+            client_subnet: Some("198.51.100.0/24".to_owned()),
+        };
+        let http = Request::Http {
+            method: "GET".to_owned(),
+            target: "/x".to_owned(),
+            host: format!("{id}.oast.example"),
+            head_bytes: head.len() as u64,
+            truncated: false,
+            malformed: false,
+        };
+        let record = RecordInteractions {
+            server: id.parse().unwrap(),
+            new: Arc::new(vec![
+                new("192.0.2.1:53", dns, vec![0, 1, 255]),
+                new("198.51.100.7:4711", http, head),
+            ]),
+            left_out: 0,
+        };
+        let state = self.handle.state();
+        state.record_interactions(record).await.unwrap();
+    }
+}
+
+fn numbers(page: &Value) -> Vec<u64> {
+    let items = page["items"].as_array().unwrap().iter();
+    items.map(|it| it["number"].as_u64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn the_answers_about_callbacks_are_unchanged() {
+    let service = Service::start().await;
+    let create = json!({"project": "main", "name": "shop", "keep_days": 7});
+    let created = service.post("/v0/callbacks", &create).await;
+    check(&service, "callbacks/created", &created);
+    let id = text(&created.expect(201)["id"]);
+    let path = format!("/v0/callbacks/{id}");
+    let token = json!({"note": "login form", "expires_in_seconds": 3600});
+    let token = service.post(&format!("{path}/tokens"), &token).await;
+    check(&service, "callbacks/token_created", &token);
+    let tag = text(&token.expect(201)["tag"]);
+    service.hear(&id, Some(&tag)).await;
+    for (name, path) in [
+        ("callbacks", "/v0/callbacks".to_owned()),
+        ("callback", path.clone()),
+        ("tokens", format!("{path}/tokens")),
+        ("interactions", format!("{path}/interactions")),
+        ("interaction", format!("{path}/interactions/2")),
+    ] {
+        let answer = service.get(&path).await;
+        answer.expect(200);
+        check(&service, &format!("callbacks/{name}"), &answer);
+    }
+}
+
+#[tokio::test]
+async fn interactions_are_filtered_and_reading_takes_nothing_away() {
+    let service = Service::start().await;
+    let id = service.callback("main").await;
+    let tag = service.callback_tag(&id).await;
+    service.hear(&id, None).await;
+    service.hear(&id, Some(&tag)).await;
+    let list = async |query: &str| {
+        let path = format!("/v0/callbacks/{id}/interactions{query}");
+        service.get(&path).await.expect(200)
+    };
+    for _ in 0..2 {
+        assert_eq!(numbers(&list("").await), [4, 3, 2, 1]);
+    }
+    assert_eq!(numbers(&list(&format!("?tag={tag}")).await), [4, 3]);
+    assert_eq!(numbers(&list("?type=dns").await), [3, 1]);
+    assert_eq!(numbers(&list("?address=192.0.2.1").await), [3, 1]);
+    assert_eq!(numbers(&list("?text=COOKIE").await), [4, 2]);
+    assert_eq!(numbers(&list("?after=2").await), [3, 4]);
+    let page = list("?limit=3").await;
+    let cursor = text(&page["next_cursor"]);
+    assert_eq!(numbers(&list(&format!("?cursor={cursor}")).await), [1]);
+    let raw = list("?limit=1&raw=true").await;
+    let raw = STANDARD.decode(text(&raw["items"][0]["raw"])).unwrap();
+    assert!(raw.starts_with(b"GET /x HTTP/1.1\r\n"));
+    for (query, field) in [
+        ("?tag=x", "tag"),
+        ("?type=smtp", "type"),
+        ("?address=a.example", "address"),
+        ("?text=", "text"),
+        ("?after=x", "after"),
+        ("?after=1&cursor=1", "after"),
+        ("?cursor=x", "cursor"),
+    ] {
+        let path = format!("/v0/callbacks/{id}/interactions{query}");
+        let problem = service.get(&path).await.problem(400, "invalid_request");
+        assert_eq!(problem["errors"][0]["field"], field, "{query}");
+    }
+    for number in ["0", "5", "x", "99999999999999999999"] {
+        let path = format!("/v0/callbacks/{id}/interactions/{number}");
+        service.get(&path).await.problem(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn a_waiting_list_answers_when_something_is_heard() {
+    let service = Service::start().await;
+    let id = service.callback("main").await;
+    service.hear(&id, None).await;
+    let path = format!("/v0/callbacks/{id}/interactions?after=2&wait=true");
+    let waiting = service.get(&path);
+    let hearing = async {
+        tokio::task::yield_now().await;
+        service.hear(&id, None).await;
+    };
+    let (answer, ()) = in_time(async { tokio::join!(waiting, hearing) }).await;
+    assert!(numbers(&answer.expect(200)).starts_with(&[3]));
+}
+
+#[tokio::test]
+async fn the_event_of_an_interaction_has_nothing_raw() {
+    let service = Service::start().await;
+    let id = service.callback("main").await;
+    let tag = service.callback_tag(&id).await;
+    let call = Call::get("/v0/events").bearer(&service.admin);
+    let mut stream: Opened = call.open(service.address).await;
+    service.hear(&id, Some(&tag)).await;
+    let read = stream.until("event: interaction").await;
+    let read = read + &stream.until("\n\n").await;
+    let data = read.split("event: interaction\ndata: ").nth(1).unwrap();
+    let data: Value = serde_json::from_str(data.lines().next().unwrap()).unwrap();
+    let expected = json!({
+        "server": id, "first": 1, "last": 2, "count": 2, "types": ["dns", "http"], "tags": [tag],
+    });
+    assert_eq!(data, expected);
+}
+
+#[tokio::test]
+async fn a_viewer_sees_counts_and_an_operator_sees_interactions() {
+    let service = Service::follow(&["main", "other"]).await;
+    let id = service.callback("main").await;
+    let tag = service.callback_tag(&id).await;
+    service.hear(&id, None).await;
+    let scopes = [
+        Scope::ProjectRead,
+        Scope::CallbackRead,
+        Scope::CallbackWrite,
+    ];
+    let server = format!("/v0/callbacks/{id}");
+    let tokens = format!("{server}/tokens");
+    let interactions = format!("{server}/interactions");
+    let interaction = format!("{interactions}/1");
+    let ended = format!("{tokens}/{tag}");
+    for (role, project, expected) in [
+        (Role::Viewer, "main", [200, 403, 403, 403, 403, 403, 403]),
+        (Role::Operator, "main", [200, 200, 200, 200, 403, 403, 403]),
+        (Role::Maintainer, "other", [404; 7]),
+        (Role::Maintainer, "main", [200, 200, 200, 200, 201, 204, 204]),
+    ] {
+        let name = format!("{role}-{project}");
+        let robot = service.robot(&name, &[(project, role)]).await;
+        let bearer = service.token_of(robot, scopes.to_vec(), None).await;
+        let calls = [
+            Call::get(server.as_str()),
+            Call::get(tokens.as_str()),
+            Call::get(interactions.as_str()),
+            Call::get(interaction.as_str()),
+            Call::post(tokens.as_str()).json(&json!({})),
+            Call::new(Method::DELETE, ended.as_str()),
+            Call::new(Method::DELETE, server.as_str()),
+        ];
+        let mut found = Vec::new();
+        for call in calls {
+            found.push(call.bearer(&bearer).send(service.address).await.status);
+        }
+        assert_eq!(found, expected, "{name}");
+        let list = Call::get("/v0/callbacks").bearer(&bearer);
+        let list = list.send(service.address).await.expect(200);
+        let is_listed = list["items"].as_array().unwrap().len() == 1;
+        assert_eq!(is_listed, project == "main" && role != Role::Maintainer);
+    }
+    service.get(&interactions).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn conflicts_and_limits_are_refused_in_words() {
+    let service = Service::start().await;
+    service.callback("main").await;
+    let create = async |body: Value| service.post("/v0/callbacks", &body).await;
+    let same = create(json!({"project": "main", "name": "shop"})).await;
+    same.problem(409, "name_taken");
+    for (body, field) in [
+        (json!({"project": "main", "name": "a b"}), "name"),
+        (
+            json!({"project": "main", "name": "a", "keep_days": 0}),
+            "keep_days",
+        ),
+        (
+            json!({"project": "main", "name": "a", "keep_days": 1, "keep_forever": true}),
+            "keep_days",
+        ),
+    ] {
+        let problem = create(body).await.problem(400, "invalid_request");
+        assert_eq!(problem["errors"][0]["field"], field);
+    }
+    let missing = create(json!({"project": "nothing", "name": "a"})).await;
+    missing.problem(404, "project_not_found");
+    for number in 1..20 {
+        create(json!({"project": "main", "name": format!("s{number}"), "keep_forever": true}))
+            .await
+            .expect(201);
+    }
+    let more = create(json!({"project": "main", "name": "more"})).await;
+    more.problem(409, "too_many_callbacks");
+}
+
+/// What a person does to callback servers is in the audit log. What strangers do is not.
+#[tokio::test]
+async fn the_audit_log_has_servers_and_names() {
+    let service = Service::start().await;
+    let id = service.callback("main").await;
+    let tag = service.callback_tag(&id).await;
+    service.hear(&id, Some(&tag)).await;
+    for path in [format!("{id}/tokens/{tag}"), id] {
+        let delete = Call::new(Method::DELETE, format!("/v0/callbacks/{path}"));
+        service.admin(delete).await.expect(204);
+    }
+    let log = service.get("/v0/audit").await.expect(200);
+    let lines = log["items"].as_array().unwrap().iter();
+    let kinds = lines.flat_map(|line| line["actions"].as_array().unwrap());
+    let kinds: Vec<_> = kinds.map(|action| text(&action["kind"])).collect();
+    let expected = [
+        "callback_deleted",
+        "callback_token_ended",
+        "callback_token_created",
+        "callback_created",
+    ];
+    assert_eq!(kinds[..4], expected);
+}

@@ -1,0 +1,156 @@
+//! Callback servers and interactions for people. Names and requests of strangers are cleaned.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use wire::{Callback, Interaction, InteractionRequest, Page};
+
+use crate::table::{Fields, Table, bytes, time};
+use crate::untrusted::clean;
+
+/// Bytes in a line of a dump.
+const DUMPED: usize = 16;
+
+pub(super) fn callbacks(page: &Page<Callback>) -> String {
+    let mut table = Table::new(&["NAME", "PROJECT", "PLANT", "INTERACTIONS", "SIZE", "ID"]);
+    for callback in &page.items {
+        table.row([
+            callback.name.clone(),
+            callback.project.clone(),
+            named(&callback.names),
+            callback.interactions.to_string(),
+            bytes(callback.bytes),
+            callback.id.clone(),
+        ]);
+    }
+    table.text()
+}
+
+/// The first name, which is in the first zone.
+pub(super) fn named(names: &[String]) -> String {
+    names.first().map_or_else(|| "-".to_owned(), Clone::clone)
+}
+
+pub(super) fn server(callback: &Callback) -> String {
+    let keep = callback.keep_days.map(|days| format!("{days} days"));
+    let mut fields = Fields::new()
+        .add("callback server", &callback.name)
+        .add("project", &callback.project)
+        .add("id", &callback.id);
+    for name in &callback.names {
+        fields = fields.add("plant", name);
+    }
+    let full = callback
+        .full
+        .then_some("a limit is reached; nothing more is recorded");
+    let left_out = (callback.left_out > 0).then(|| callback.left_out.to_string());
+    fields
+        .add("interactions", callback.interactions.to_string())
+        .add_some("left out", left_out)
+        .add("size", bytes(callback.bytes))
+        .add_some("full", full)
+        .add("names", callback.tokens.to_string())
+        .add("kept", keep.unwrap_or_else(|| "for ever".to_owned()))
+        .add("created", time(&callback.created_at))
+        .add("by", &callback.created_by)
+        .text()
+}
+
+pub(super) fn interactions(page: &Page<Interaction>) -> String {
+    let mut table = Table::new(&["NUMBER", "AT", "TYPE", "FROM", "WHAT", "NOTE", "TAG"]);
+    for it in &page.items {
+        table.row([
+            it.number.to_string(),
+            time(&it.at),
+            it.request.kind().to_owned(),
+            it.peer.clone(),
+            what(&it.request),
+            it.note.clone().unwrap_or_default(),
+            it.tag.clone().unwrap_or_else(|| "-".to_owned()),
+        ]);
+    }
+    table.text()
+}
+
+/// One line about an interaction.
+pub(super) fn line(it: &Interaction) -> String {
+    let note = it.note.as_ref().or(it.tag.as_ref());
+    let note = note.map_or_else(String::new, |note| format!("  ({note})"));
+    let (number, at, kind, peer) = (it.number, time(&it.at), it.request.kind(), &it.peer);
+    clean(&format!(
+        "{number}  {at}  {kind}  {peer}  {}{note}",
+        what(&it.request)
+    ))
+}
+
+fn what(request: &InteractionRequest) -> String {
+    match request {
+        InteractionRequest::Dns { name, qtype, .. } => format!("{qtype} {name}"),
+        InteractionRequest::Http {
+            malformed: true, ..
+        } => "malformed request".to_owned(),
+        InteractionRequest::Http {
+            method,
+            target,
+            host,
+            ..
+        } => format!("{method} {host} {target}"),
+    }
+}
+
+/// An interaction with its raw request: text as text, and everything else in hexadecimal.
+pub(super) fn interaction(it: &Interaction) -> String {
+    let mut fields = Fields::new()
+        .add("number", it.number.to_string())
+        .add("at", time(&it.at))
+        .add("type", it.request.kind())
+        .add("from", &it.peer)
+        .add("what", what(&it.request))
+        .add_some("tag", it.tag.as_ref())
+        .add_some("note", it.note.as_ref())
+        .add("answer", &it.answer);
+    let mut head = 0;
+    match &it.request {
+        InteractionRequest::Dns {
+            transport,
+            client_subnet,
+            ..
+        } => {
+            fields = fields.add("over", transport);
+            fields = fields.add_some("client", client_subnet.as_ref());
+        }
+        InteractionRequest::Http {
+            head_bytes,
+            truncated,
+            ..
+        } => {
+            head = usize::try_from(*head_bytes).unwrap_or(0);
+            let cut = truncated.then_some("the rest of the request was not kept");
+            fields = fields.add_some("cut", cut);
+        }
+    }
+    let raw = it.raw.as_deref().unwrap_or_default();
+    let raw = STANDARD.decode(raw).unwrap_or_default();
+    let (head, body) = raw.split_at(head.min(raw.len()));
+    format!("{}\n{}{}", fields.text(), readable(head), readable(body))
+}
+
+fn readable(raw: &[u8]) -> String {
+    let is_text = |text: &&str| !text.contains('\0');
+    match std::str::from_utf8(raw).ok().filter(is_text) {
+        Some(text) => text.lines().map(|line| clean(line) + "\n").collect(),
+        None => dump(raw),
+    }
+}
+
+fn dump(raw: &[u8]) -> String {
+    let line = |(row, bytes): (usize, &[u8])| {
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let shown = |byte: &u8| match byte {
+            b' '..=b'~' => char::from(*byte),
+            _ => '.',
+        };
+        let text: String = bytes.iter().map(shown).collect();
+        format!("{:08x}  {:<47}  {text}\n", row * DUMPED, hex.join(" "))
+    };
+    raw.chunks(DUMPED).enumerate().map(line).collect()
+}

@@ -38,6 +38,7 @@ fn document() -> Value {
     schemas.subschema_for::<wire::SourceEvent>();
     schemas.subschema_for::<wire::RunnerEvent>();
     schemas.subschema_for::<wire::ConditionEvent>();
+    schemas.subschema_for::<wire::InteractionEvent>();
     let mut schemas = schemas.take_definitions(true);
     bounds::add(&mut schemas);
     json!({

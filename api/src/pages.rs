@@ -7,6 +7,7 @@ mod account;
 mod artifacts;
 mod assets;
 mod blobs;
+mod callbacks;
 mod charts;
 mod daemon;
 mod frame;
@@ -101,6 +102,8 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
         PageRoute::Blob => Box::pin(handlers::blobs::download(user, request)),
         PageRoute::Projects => return projects::list(frame),
         PageRoute::Project => return projects::show(frame),
+        PageRoute::Callback => Box::pin(callbacks::show(frame)),
+        PageRoute::Interaction => Box::pin(callbacks::interaction(frame)),
         PageRoute::Notifications => Box::pin(notifications::show(frame)),
         PageRoute::Tokens => return tokens::list(frame),
         PageRoute::Audit => Box::pin(daemon::audit(frame)),

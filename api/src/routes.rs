@@ -121,7 +121,7 @@ names! {
         Overview Jobs Job JobContext Log RawLog LogRecords LogSearch Artifact ArtifactEntries ArtifactDiff
         Workflows Workflow Revisions Revision Scan DispatchForm Runners Runner Sources Source Artifacts
         Blobs Blob Projects Project Notifications Tokens Audit Settings About Live
-        Device Users User Members
+        Device Users User Members Callback Interaction
     }
     ActionRoute {
         Logout EndSession EndSessions CancelJob DeleteJob RerunJob DeleteArtifact Dispatch SuspendWorkflow

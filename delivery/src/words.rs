@@ -38,6 +38,7 @@ fn named(problem: &Problem, label: &str) -> String {
         Problem::MissingChannel { name } => format!("channel {name} of {label}"),
         Problem::InvalidFile { file, .. } => format!("{file} of {label}"),
         Problem::ChannelFailing { channel, .. } => format!("channel {channel}"),
+        Problem::CallbackFull { callback } => format!("callback server {callback} of {label}"),
         _ => label.to_owned(),
     }
 }
@@ -78,6 +79,11 @@ const fn words(name: EventName) -> [&'static str; 3] {
             "Channel failing",
             "Channel still failing",
             "Channel works again",
+        ],
+        EventName::CallbackFull => [
+            "Callbacks not recorded",
+            "Callbacks still not recorded",
+            "Callbacks recorded again",
         ],
         EventName::SlotMissed => ["Not run"; 3],
         EventName::WorkflowRemoved => ["Removed"; 3],

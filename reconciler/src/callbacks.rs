@@ -122,7 +122,7 @@ impl Recorder {
                 left_out: waiting.left_out,
             });
         }
-        let submitted = join_all(records.into_iter().map(async |record| {
+        let submitted = join_all(records.into_iter().map(|record| async move {
             if is_low {
                 return (record, Err(SubmitError::DiskLow));
             }

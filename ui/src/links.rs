@@ -252,6 +252,14 @@ pub fn project(name: &str) -> String {
     format!("{PROJECTS}/{}", segment(name))
 }
 
+pub fn callback(id: &str) -> String {
+    format!("/callbacks/{}", segment(id))
+}
+
+pub fn interaction(callback: &str, number: u64) -> String {
+    format!("{}/{number}", self::callback(callback))
+}
+
 pub fn vars(project_name: &str) -> String {
     format!("{}/vars", project(project_name))
 }

@@ -1,8 +1,8 @@
 //! Bounds of values that the types of `wire` do not express.
 
 use model::limits::{
-    NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS, SESSION_DEVICE_CHARS, SUSPENSION_REASON_CHARS,
-    TOKEN_OVERLAP, USER_NAME_CHARS,
+    CALLBACK_NOTE_CHARS, INTERACTION_DAYS_MOST, NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS,
+    SESSION_DEVICE_CHARS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP, USER_NAME_CHARS,
 };
 use model::{AuditKind, Scopes};
 use serde_json::{Map, Value, json};
@@ -64,6 +64,26 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
             "RegenerateToken",
             "overlap_seconds",
             json!({ "maximum": TOKEN_OVERLAP.num_seconds() }),
+        ),
+        (
+            "CreateCallback",
+            "keep_days",
+            json!({ "minimum": 1, "maximum": INTERACTION_DAYS_MOST }),
+        ),
+        (
+            "CreateCallback",
+            "name",
+            json!({ "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_-]+$" }),
+        ),
+        (
+            "CreateCallbackToken",
+            "note",
+            json!({ "maxLength": CALLBACK_NOTE_CHARS, "pattern": LINE }),
+        ),
+        (
+            "CreateCallbackToken",
+            "expires_in_seconds",
+            json!({ "minimum": 1 }),
         ),
         (
             "CreateRegistration",

@@ -4,6 +4,7 @@ use http::StatusCode;
 use maud::Markup;
 use model::SecretValue;
 use model::decide::Precondition;
+use model::limits::CALLBACKS;
 use ui::form::Refused;
 use ui::{links, pages};
 use warp::reply::Response;
@@ -12,7 +13,8 @@ use super::frame::Frame;
 use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::projects;
+use crate::handlers::{callbacks, projects};
+use crate::page::Window;
 
 /// Forms have no condition on the version of the value.
 const ANYTHING: Precondition = Precondition::Anything;
@@ -37,6 +39,7 @@ fn page(
         project: &projects::show(frame.user, project)?,
         vars: &projects::all_vars(frame.user, project)?,
         secrets: &projects::all_secrets(frame.user, project)?,
+        callbacks: &callbacks::list(frame.user, Some(project), &Window::first(CALLBACKS))?.items,
         refused_var,
         refused_secret,
     };

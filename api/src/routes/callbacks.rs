@@ -23,4 +23,7 @@ routes! {
         lists::<wire::Interaction>("List interactions, newest first, or those after a number, oldest first");
     User ShowInteraction GET "/v0/callbacks/{callback}/interactions/{number}", CallbackRead; [], 0,
         answers::<wire::Interaction>("Show an interaction with its raw request");
+
+    Page Callback GET "/callbacks/{callback}", CallbackRead; [TAG, TYPE, ADDRESS, IN_RAW, CURSOR], 0;
+    Page Interaction GET "/callbacks/{callback}/{number}", CallbackRead; [], 0;
 }

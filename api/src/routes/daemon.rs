@@ -23,7 +23,7 @@ routes! {
 
     User Events GET "/v0/events", JobRead; [PROJECT, WORKFLOW, JOB], 0,
         text(
-            "Follow changes as events: `JobEvent`, `StepEvent`, `RevisionEvent`, `SuspensionEvent`, `SourceEvent`, `RunnerEvent` and `ConditionEvent`",
+            "Follow changes as events: `JobEvent`, `StepEvent`, `RevisionEvent`, `SuspensionEvent`, `SourceEvent`, `RunnerEvent`, `ConditionEvent` and `InteractionEvent`",
             &["text/event-stream"],
         )
         .reads(&[LAST_EVENT_ID]);

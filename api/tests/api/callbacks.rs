@@ -198,7 +198,11 @@ async fn a_viewer_sees_counts_and_an_operator_sees_interactions() {
         (Role::Viewer, "main", [200, 403, 403, 403, 403, 403, 403]),
         (Role::Operator, "main", [200, 200, 200, 200, 403, 403, 403]),
         (Role::Maintainer, "other", [404; 7]),
-        (Role::Maintainer, "main", [200, 200, 200, 200, 201, 204, 204]),
+        (
+            Role::Maintainer,
+            "main",
+            [200, 200, 200, 200, 201, 204, 204],
+        ),
     ] {
         let name = format!("{role}-{project}");
         let robot = service.robot(&name, &[(project, role)]).await;

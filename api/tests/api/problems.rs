@@ -32,6 +32,10 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "needs the session of a person; see `passwords`",
     ),
     (
+        ErrorCode::TooManyCallbacks,
+        "needs twenty callback servers; see `callbacks`",
+    ),
+    (
         ErrorCode::LoginPending,
         "takes 30 s of real time; see the sign-in of devices",
     ),
@@ -103,7 +107,9 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::RunnerInUse => Some(ErrorCode::PollReplaced),
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
         ErrorCode::TooManyTokens => Some(ErrorCode::LastAdmin),
-        ErrorCode::LastAdmin => Some(ErrorCode::LoginPending),
+        ErrorCode::LastAdmin => Some(ErrorCode::CallbacksOff),
+        ErrorCode::CallbacksOff => Some(ErrorCode::TooManyCallbacks),
+        ErrorCode::TooManyCallbacks => Some(ErrorCode::LoginPending),
         ErrorCode::LoginPending => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::RateLimited),
         ErrorCode::RateLimited => Some(ErrorCode::NoSecretKey),
@@ -241,6 +247,9 @@ async fn the_problems_of_all_error_codes_are_unchanged() {
     let keyless = Service::without_key().await;
     let answer = keyless.set("secrets/KEY", "hunter2").await;
     seen.take(409, ErrorCode::NoSecretKey, &answer);
+    let body = json!({"project": "main", "name": "shop"});
+    let answer = keyless.post("/v0/callbacks", &body).await;
+    seen.take(409, ErrorCode::CallbacksOff, &answer);
     let first = Call::new(Method::DELETE, "/v0/tokens/initial%20admin");
     keyless.admin(first).await.expect(204);
     let last = Call::new(Method::DELETE, "/v0/tokens/tester");

@@ -229,7 +229,7 @@ impl Service {
                 certificate: Some(watch::channel(expires).1),
                 backup_within: None,
             },
-            callbacks: Some(CallbackSettings {
+            callbacks: keyed.then(|| CallbackSettings {
                 zones: vec!["oast.example".to_owned()],
             }),
             secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),

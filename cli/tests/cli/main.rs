@@ -8,6 +8,7 @@
 
 mod artifacts;
 mod blobs;
+mod callbacks;
 mod conditions;
 mod everscan;
 mod failures;

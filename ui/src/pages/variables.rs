@@ -1,8 +1,9 @@
 //! The list of projects, and the vars and secrets of one.
 
 use maud::{Markup, html};
-use wire::{KeyState, MissingName, Named, Page, Project, ScanName, Scope, Secret, Var};
+use wire::{Callback, KeyState, MissingName, Named, Page, Project, ScanName, Scope, Secret, Var};
 
+use super::callbacks::callbacks;
 use crate::form::{Field, Limit, Refused};
 use crate::list::{card, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
@@ -37,6 +38,7 @@ pub struct Variables<'a> {
     pub project: &'a Project,
     pub vars: &'a [Var],
     pub secrets: &'a [Secret],
+    pub callbacks: &'a [Callback],
     /// The refused form of a var.
     pub refused_var: &'a Refused,
     /// The refused form of a secret.
@@ -54,6 +56,7 @@ pub fn variables(visit: &Visit, page: &Variables<'_>) -> Markup {
         (missing("secrets", &page.project.missing_secrets))
         (vars(visit, page))
         (secrets(visit, page))
+        (callbacks(visit, name, page.callbacks))
     };
     Shell::new(visit, name, Some(Menu::Variables))
         .under([Crumb::new("Vars and secrets", links::PROJECTS)])

@@ -204,6 +204,7 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     project: &bare_project,
                     vars: &[],
                     secrets: &[],
+                    callbacks: &[],
                     refused_var: none,
                     refused_secret: none,
                 },

@@ -20,7 +20,15 @@ const FILES: [(&str, &[&str]); 9] = [
     ),
     (
         "data",
-        &["artifact", "artifacts", "blobs", "projects", "variables"],
+        &[
+            "artifact",
+            "artifacts",
+            "blobs",
+            "callback",
+            "interaction",
+            "projects",
+            "variables",
+        ],
     ),
     ("jobs", &["job", "jobs"]),
     ("notifications", &["notifications"]),

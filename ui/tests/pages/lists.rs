@@ -419,6 +419,7 @@ pub(crate) fn variables(texts: Texts, visit: &Visit) -> Markup {
         project: &project(texts),
         vars: &vars(texts),
         secrets: &secrets(texts),
+        callbacks: &[crate::callback_values::callback_server(texts)],
         refused_var: &refused(texts, &["name", "value"]),
         refused_secret: &refused(texts, &["name", "value"]),
     };

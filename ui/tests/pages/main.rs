@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod all;
+mod callback_values;
 mod charts;
 mod empty;
 mod golden;
@@ -217,6 +218,8 @@ const PATHS: &[&str] = &[
     "workflows/*/-/revisions/*",
     "workflows/*/-/scans/*",
     "workflows/*/-/scans/*/dispatch",
+    "callbacks/*",
+    "callbacks/*/*",
     "workflows/*/-/suspend",
     "conditions/*/acknowledge",
     "conditions/*/silence",

@@ -1,0 +1,192 @@
+//! Callback servers and interactions. Whatever strangers wrote is harmless for a terminal.
+
+use serde_json::Value;
+use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page};
+
+use crate::everscan::run_at;
+use crate::fixtures::at;
+use crate::server::{Reply, Server};
+use crate::snapshot;
+
+const SERVER: &str = "k3v9aaaaaaaaaaq2";
+const TAG: &str = "7dmraaaaaaaaaaaaaaxa";
+
+fn callback() -> Callback {
+    Callback {
+        id: SERVER.replace('9', "2"),
+        project: "main".to_owned(),
+        name: "shop".to_owned(),
+        names: vec![format!("{SERVER}.oast.example")],
+        created_at: at(0),
+        created_by: "ann".to_owned(),
+        keep_days: Some(30),
+        tokens: 1,
+        interactions: 2,
+        bytes: 2_048,
+        left_out: 0,
+        full: false,
+    }
+}
+
+fn dns(number: u64) -> Interaction {
+    Interaction {
+        number,
+        at: at(number.cast_signed()),
+        peer: "192.0.2.1:53".to_owned(),
+        tag: Some(TAG.to_owned()),
+        note: Some("login form".to_owned()),
+        request: InteractionRequest::Dns {
+            transport: "udp".to_owned(),
+            name: format!("{SERVER}-{TAG}.OAST.example"),
+            qtype: "A".to_owned(),
+            client_subnet: None,
+        },
+        answer: "NOERROR".to_owned(),
+        left_out: 0,
+        raw_bytes: 3,
+        // The bytes 0, 1 and 255.
+        raw: Some("AAH/".to_owned()),
+    }
+}
+
+fn http(number: u64) -> Interaction {
+    Interaction {
+        tag: None,
+        note: None,
+        request: InteractionRequest::Http {
+            method: "GET".to_owned(),
+            target: "/\u{1b}[2J\u{202e}".to_owned(),
+            host: format!("{SERVER}.oast.example:80"),
+            head_bytes: 12,
+            truncated: true,
+            malformed: false,
+        },
+        raw_bytes: 16,
+        // `GET / \x1b[2J\r\n` and a body with a zero.
+        raw: Some("R0VUIC8gG1sySg0KAGJvZA==".to_owned()),
+        ..dns(number)
+    }
+}
+
+/// Runs a command after the list of servers, and compares what it prints.
+fn check(name: &str, line: &str, request: &str, reply: Reply) -> String {
+    let servers = Reply::json(&Page::all(vec![callback()]));
+    let server = Server::start([servers, reply]);
+    let output = run_at(&server.url, line);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(server.lines()[1], request);
+    snapshot::check_listing(name, &output.stdout);
+    output.stdout
+}
+
+#[test]
+fn servers_and_names_are_listed() {
+    let servers = Reply::json(&Page::all(vec![callback()]));
+    let server = Server::start([servers]);
+    let output = run_at(&server.url, "callback list --project main");
+    assert_eq!(server.lines(), ["GET /v0/callbacks?project=main"]);
+    snapshot::check_listing("callback-list", &output.stdout);
+    let token = CallbackToken {
+        tag: TAG.to_owned(),
+        names: vec![format!("{SERVER}-{TAG}.oast.example")],
+        note: "login form".to_owned(),
+        created_at: at(0),
+        created_by: "ann".to_owned(),
+        expires_at: None,
+    };
+    let id = callback().id;
+    check(
+        "callback-token-list",
+        "callback token list shop",
+        &format!("GET /v0/callbacks/{id}/tokens"),
+        Reply::json(&Page::all(vec![token.clone()])),
+    );
+    let made = check(
+        "callback-token-create",
+        "callback token create shop --expires-in never",
+        &format!("POST /v0/callbacks/{id}/tokens"),
+        Reply::json(&token).status(201),
+    );
+    assert_eq!(made, format!("{SERVER}-{TAG}.oast.example\n"));
+}
+
+#[test]
+fn interactions_are_shown_without_control_characters() {
+    let id = callback().id;
+    let page = Page::all(vec![http(2), dns(1)]);
+    let listed = check(
+        "callback-interactions",
+        "callback list shop --type http",
+        &format!("GET /v0/callbacks/{id}/interactions?type=http"),
+        Reply::json(&page),
+    );
+    let shown = check(
+        "callback-interaction",
+        "callback show shop 2",
+        &format!("GET /v0/callbacks/{id}/interactions/2"),
+        Reply::json(&http(2)),
+    );
+    for text in [listed, shown] {
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{202e}'),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn scripts_for_interactsh_get_its_fields() {
+    let id = callback().id;
+    let servers = Reply::json(&Page::all(vec![callback()]));
+    let page = Reply::json(&Page::all(vec![http(2), dns(1)]));
+    let server = Server::start([servers, page]);
+    let output = run_at(&server.url, "callback list shop --format interactsh");
+    let request = format!("GET /v0/callbacks/{id}/interactions?raw=true");
+    assert_eq!(server.lines()[1], request);
+    let lines: Vec<Value> = output
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["protocol"], "http");
+    assert_eq!(lines[0]["full-id"], SERVER);
+    assert_eq!(lines[0]["raw-request"], "GET / \u{1b}[2J\r\n\0bod");
+    assert_eq!(lines[1]["protocol"], "dns");
+    assert_eq!(lines[1]["q-type"], "A");
+    assert_eq!(lines[1]["unique-id"], format!("{id}-{TAG}"));
+    assert_eq!(lines[1]["full-id"], format!("{SERVER}-{TAG}"));
+    assert_eq!(lines[1]["remote-address"], "192.0.2.1");
+    assert_eq!(
+        lines[1]["timestamp"],
+        at(1).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
+    );
+}
+
+#[test]
+fn a_watch_ends_with_the_wanted_number_or_with_the_time() {
+    let replies = |heard: Vec<Interaction>| {
+        [
+            Reply::json(&Page::all(vec![callback()])),
+            Reply::json(&Page::all(vec![dns(4)])),
+            Reply::json(&Page::all(heard)),
+        ]
+    };
+    let server = Server::start(replies(vec![dns(5), dns(6)]));
+    let output = run_at(&server.url, "callback watch shop --min 2 --for 100s");
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(output.stdout.lines().count(), 2);
+    let id = callback().id;
+    let waits = format!("GET /v0/callbacks/{id}/interactions?after=4&wait=true");
+    assert_eq!(server.lines()[2], waits);
+    let [servers, newest, _] = replies(Vec::new());
+    let held = Reply::json(&Page::<Interaction>::all(Vec::new()));
+    let held = held.held(std::time::Duration::from_secs(3_600));
+    let server = Server::start([servers, newest, held]);
+    let output = run_at(&server.url, "callback watch shop --for 1s");
+    assert_eq!(output.code, 6, "{}", output.stderr);
+    assert!(
+        output.stderr.contains("0 of 1 interactions"),
+        "{}",
+        output.stderr
+    );
+}

@@ -18,6 +18,7 @@ use reconciler::{BlobSettings, LOG_LIMIT, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 
+use self::callback::FileCallback;
 use self::source::FileSource;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
 use crate::heartbeat::Heartbeat;
@@ -27,6 +28,7 @@ use crate::retention::{FileRetention, Size};
 use crate::secret_key::{self, KeyFileError};
 
 mod access;
+pub(crate) mod callback;
 mod source;
 
 pub(crate) const INTERVAL: Duration = Duration::from_secs(60);
@@ -61,6 +63,8 @@ pub(crate) struct DaemonSettings {
     pub(crate) heartbeat: Option<Heartbeat>,
     /// How notifications are sent.
     pub(crate) delivery: delivery::Settings,
+    /// Where callback servers listen, if they do.
+    pub(crate) callback: Option<::callback::Settings>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -86,6 +90,7 @@ struct File {
     outbound: FileOutbound,
     url: Option<String>,
     notify_commands: BTreeMap<String, FileCommand>,
+    callback: Option<FileCallback>,
     blob_quota: Option<Size>,
     blob_versions: BTreeMap<String, u8>,
 }
@@ -298,6 +303,8 @@ impl Settings {
         if let Some(url) = &url {
             outbound::check_url(url).map_err(|error| invalid("url")(error.to_string()))?;
         }
+        let callback = file.callback.map(|file| file.check(url.as_deref()));
+        let callback = callback.transpose().map_err(invalid("callback"))?;
         let commands = file.notify_commands.into_iter().map(|(name, command)| {
             let checked = command.check(&base);
             let checked = checked.map_err(|problem| format!("`{name}`: {problem}"));
@@ -355,6 +362,7 @@ impl Settings {
                 backup_within,
                 heartbeat,
                 delivery,
+                callback,
             },
         })
     }

@@ -48,6 +48,8 @@ pub(crate) enum Error {
     )]
     PlainHttp { address: SocketAddr },
     #[error(transparent)]
+    Callback(#[from] callback::StartError),
+    #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("cannot start")]
     Start(#[from] state::PayloadError),
@@ -161,6 +163,7 @@ impl Error {
             | Self::EndCredentials(_)
             | Self::UserLink(_)
             | Self::Runtime(_)
+            | Self::Callback(callback::StartError::Thread(_))
             | Self::Inspect(_)
             | Self::Demo(_)
             | Self::Up(_) => exit::FAILED,
@@ -170,7 +173,7 @@ impl Error {
             Self::DemoStopped(StopSignal::Terminate) | Self::CopyStopped(StopSignal::Terminate) => {
                 exit::TERMINATED
             }
-            Self::Listen { .. } => exit::ADDRESS,
+            Self::Listen { .. } | Self::Callback(callback::StartError::Bind { .. }) => exit::ADDRESS,
             Self::Fatal(fatal) if fatal.is_pulled_away => exit::STATE_PULLED_AWAY,
             Self::Fatal(_) => exit::COMMIT_FAILED,
             Self::Close(state::CloseError::Store(error)) => match error {
@@ -190,6 +193,16 @@ impl Error {
             Self::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse => {
                 Some("give another port with --listen ADDRESS:PORT; port 0 takes a free one")
             }
+            Self::Callback(callback::StartError::Bind { source, .. }) => match source.kind() {
+                ErrorKind::AddrInUse => Some(
+                    "end the other program that uses this port. On port 53 it is often systemd-resolved, on 127.0.0.53: name the public \
+                     address of this machine instead of 0.0.0.0",
+                ),
+                ErrorKind::PermissionDenied => Some(
+                    "a port below 1024 needs a right: `AmbientCapabilities=CAP_NET_BIND_SERVICE` in the unit for systemd",
+                ),
+                _ => None,
+            },
             Self::PlainHttp { .. } => Some(
                 "give it a certificate (--tls-cert and --tls-key); or listen on 127.0.0.1 and put Caddy or nginx with TLS in front, \
                  or come through an SSH tunnel: ssh -L 7411:127.0.0.1:7411 HOST (docs/operating.md, TLS); --insecure-http serves it all the same",
@@ -255,6 +268,17 @@ mod tests {
         };
         check(listen(ErrorKind::AddrInUse), exit::ADDRESS, Some("port 0"));
         check(listen(ErrorKind::PermissionDenied), exit::ADDRESS, None);
+        let callback = |kind: ErrorKind| callback::StartError::Bind {
+            service: "DNS",
+            address: SocketAddr::from(([192, 0, 2, 1], 53)),
+            source: kind.into(),
+        };
+        let taken = callback(ErrorKind::AddrInUse).into();
+        check(taken, exit::ADDRESS, Some("systemd-resolved"));
+        let denied = callback(ErrorKind::PermissionDenied).into();
+        check(denied, exit::ADDRESS, Some("CAP_NET_BIND_SERVICE"));
+        let foreign = callback(ErrorKind::AddrNotAvailable).into();
+        check(foreign, exit::ADDRESS, None);
         let few = Error::OpenFiles { limit: 100 };
         check(few, exit::USAGE, Some("ulimit -n"));
         let missing = UpError::Missing {

@@ -56,6 +56,12 @@ pub(crate) const REQUESTS: Rate = Rate {
     burst: NonZeroU32::new(1_000).unwrap(),
 };
 
+/// Zones of callback servers. A few for different purposes; each needs a delegation.
+pub(crate) const CALLBACK_ZONES: usize = 4;
+
+/// Addresses in each answer of DNS, so that it stays small.
+pub(crate) const CALLBACK_ADDRESSES: usize = 8;
+
 /// How deep `up` searches its folder: deeper than any sensible workflow name.
 pub(crate) const FOLDER_DEPTH: usize = 16;
 

@@ -71,6 +71,7 @@ pub(crate) fn up(options: &UpOptions) -> Result<(), Error> {
                 ),
                 ..delivery::Settings::default()
             },
+            callback: None,
         },
     };
     serve(site, |serving| async move {

@@ -32,6 +32,7 @@ mod tests;
 
 pub use hit::{Dns, Hit, Http, Kind, Transport};
 pub use ids::{Id, IdError, ServerId, Tag};
+pub use limits::CONNECTIONS;
 pub use start::{Callbacks, Clock, Settings, StartError, start};
 pub use table::{Counts, Server, Table};
 pub use zone::{Zone, ZoneError};

@@ -30,6 +30,9 @@ pub(crate) const BATCH: usize = 64;
 pub(crate) const DNS_CONNECTIONS: usize = 256;
 pub(crate) const HTTP_CONNECTIONS: usize = 256;
 
+/// All connections.
+pub const CONNECTIONS: usize = DNS_CONNECTIONS + HTTP_CONNECTIONS;
+
 /// Connections of one remote address.
 pub(crate) const PER_ADDRESS: usize = 16;
 

@@ -173,7 +173,9 @@ impl Error {
             Self::DemoStopped(StopSignal::Terminate) | Self::CopyStopped(StopSignal::Terminate) => {
                 exit::TERMINATED
             }
-            Self::Listen { .. } | Self::Callback(callback::StartError::Bind { .. }) => exit::ADDRESS,
+            Self::Listen { .. } | Self::Callback(callback::StartError::Bind { .. }) => {
+                exit::ADDRESS
+            }
             Self::Fatal(fatal) if fatal.is_pulled_away => exit::STATE_PULLED_AWAY,
             Self::Fatal(_) => exit::COMMIT_FAILED,
             Self::Close(state::CloseError::Store(error)) => match error {

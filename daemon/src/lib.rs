@@ -18,6 +18,7 @@ mod demo;
 mod error;
 mod exit;
 mod fsck;
+mod hearing;
 mod heartbeat;
 mod inspect;
 mod lifeline;

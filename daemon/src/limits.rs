@@ -62,6 +62,10 @@ pub(crate) const CALLBACK_ZONES: usize = 4;
 /// Addresses in each answer of DNS, so that it stays small.
 pub(crate) const CALLBACK_ADDRESSES: usize = 8;
 
+/// Hits of callback servers that wait for the recorder: as many as arrive while a commit takes a tenth of a second. The largest ones
+/// together have 128 MiB.
+pub(crate) const CALLBACK_HITS: usize = 1024;
+
 /// How deep `up` searches its folder: deeper than any sensible workflow name.
 pub(crate) const FOLDER_DEPTH: usize = 16;
 

@@ -5,8 +5,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use crate::error::Error;
 use crate::limits::{FILES_OF_A_CONNECTION, LEAST_OPEN_FILES, MOST_OPEN_FILES, RESERVED_FILES};
 
-/// Raises the soft limit up to the hard limit. Returns how many connections fit without using the reserve.
-pub(crate) fn raise_limit() -> Result<usize, Error> {
+/// Raises the soft limit up to the hard limit. Returns how many connections fit besides `others`, without using the reserve.
+pub(crate) fn raise_limit(others: usize) -> Result<usize, Error> {
     let mut limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(u64::MAX);
     let soft = limit.current.unwrap_or(u64::MAX);
@@ -19,7 +19,8 @@ pub(crate) fn raise_limit() -> Result<usize, Error> {
             Err(error) => tracing::warn!(%error, "the limit of open files cannot be raised"),
         }
     }
-    connections(open_files).ok_or(Error::OpenFiles { limit: open_files })
+    let limit = open_files.saturating_sub(others as u64);
+    connections(limit).ok_or(Error::OpenFiles { limit })
 }
 
 /// How many connections fit into this many open files. None if the number is too small for a daemon.

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use api::Front;
 use listen::Tls;
-use reconciler::{Handle, Reconciler, Start, Upkeep};
+use reconciler::{CallbackSettings, Handle, Reconciler, Start, Upkeep};
 use state::{Closing, Options, State, mirrors_folder};
 use store::file::OpenError;
 
+use crate::configuration::callback::host;
 use crate::configuration::{DaemonSettings, Settings};
 use crate::error::Error;
+use crate::hearing::hear;
 use crate::limits::LAST_TASKS;
 use crate::logging;
 use crate::open_files;
@@ -44,6 +46,7 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
              /metrics without a token, and try tokens without limits; name the address of the container's bridge instead"
         );
     }
+    warn_of_zones(&settings.daemon);
     let tls = settings.tls.map(Tls::load).transpose()?;
     let may_be_public = settings.insecure_http || tls.is_some();
     let state = &settings.daemon.state;
@@ -74,6 +77,16 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
     })
 }
 
+/// Browsers share cookies within a domain, and strangers choose the names in a zone.
+fn warn_of_zones(settings: &DaemonSettings) {
+    let (Some(callback), Some(url)) = (&settings.callback, &settings.delivery.url) else {
+        return;
+    };
+    if let Some(zone) = callback.zones.iter().find(|zone| zone.is_beside(host(url))) {
+        tracing::warn!(%zone, url, "the zone of callback servers shares a domain with the daemon: take a domain that serves nothing else");
+    }
+}
+
 /// Binds an address. Unless public addresses are allowed, it must belong to this machine only.
 pub(crate) fn bind(address: SocketAddr, may_be_public: bool) -> Result<TcpListener, Error> {
     if !may_be_public && !address.ip().to_canonical().is_loopback() {
@@ -99,7 +112,9 @@ where
     M: FnOnce(Serving) -> F + Send,
     F: Future<Output = Result<(), Error>> + Send,
 {
-    site.front.connections = Some(open_files::raise_limit()?);
+    let others = site.settings.callback.as_ref();
+    let others = others.map_or(0, |_| callback::CONNECTIONS);
+    site.front.connections = Some(open_files::raise_limit(others)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers())
         .enable_all()
@@ -150,7 +165,7 @@ where
         state: state.clone(),
         mirrors: mirrors_folder(&root),
         sources: settings.sources,
-        clock,
+        clock: clock.clone(),
         entropy: Box::new(SystemEntropy),
         secret_keys: settings.secret_keys,
         retention: settings.retention,
@@ -160,7 +175,9 @@ where
             certificate: tls.as_ref().map(Tls::expires),
             backup_within: settings.backup_within,
         },
-        callbacks: None,
+        callbacks: settings.callback.as_ref().map(|callback| CallbackSettings {
+            zones: callback.zones.iter().map(ToString::to_string).collect(),
+        }),
     })
     .await?;
     let handle = reconciler.handle();
@@ -177,6 +194,10 @@ where
     delivery.url.get_or_insert_with(|| url.clone());
     let delivery = Arc::new(delivery);
     front.delivery = delivery.clone();
+    let hearing = settings
+        .callback
+        .map(|settings| hear(settings, &handle, clock));
+    let hearing = hearing.transpose()?;
     let serving = Serving {
         handle: handle.clone(),
         url,
@@ -199,6 +220,9 @@ where
     api::serve(listener, handle.clone(), front, Box::pin(stop)).await;
     for task in [followed, beating].into_iter().flatten() {
         task.abort();
+    }
+    if let Some(hearing) = hearing {
+        hearing.stop().await;
     }
     reconciler.stop().await;
     Ok((ended, closing))

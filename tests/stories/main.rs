@@ -13,6 +13,7 @@ mod artifact_news;
 mod backup;
 mod bad_input;
 mod blobs;
+mod callbacks;
 mod cancelled;
 mod chance;
 mod checkout;

@@ -37,7 +37,8 @@ impl FileCallback {
         if zones.is_empty() || zones.len() > CALLBACK_ZONES {
             return Err(format!("zones: name 1 to {CALLBACK_ZONES} domains"));
         }
-        let url = url.ok_or("needs the key `url`: a zone must not cover the daemon's own address")?;
+        let url =
+            url.ok_or("needs the key `url`: a zone must not cover the daemon's own address")?;
         if let Some(zone) = zones.iter().find(|zone| zone.covers(host(url))) {
             return Err(format!(
                 "zones: `{zone}` covers {url}, the daemon's own address: every name in a zone leads to callback servers, where strangers \
@@ -45,9 +46,8 @@ impl FileCallback {
             ));
         }
         let public = each(&self.public, "public", |text| {
-            text.parse::<IpAddr>().map_err(|_| {
-                format!("`{text}` is no address such as 203.0.113.7")
-            })
+            text.parse::<IpAddr>()
+                .map_err(|_| format!("`{text}` is no address such as 203.0.113.7"))
         })?;
         if public.is_empty() || public.len() > CALLBACK_ADDRESSES {
             return Err(format!(
@@ -139,7 +139,14 @@ mod tests {
         let settings = settings.unwrap();
         let zones: Vec<_> = settings.zones.iter().map(ToString::to_string).collect();
         assert_eq!(zones, ["cb.example.com", "cb2.example.com"]);
-        assert_eq!((settings.dns.len(), settings.http.len(), settings.public.len()), (1, 2, 2));
+        assert_eq!(
+            (
+                settings.dns.len(),
+                settings.http.len(),
+                settings.public.len()
+            ),
+            (1, 2, 2)
+        );
         assert_eq!(settings.unlimited, ["198.51.100.0/24".parse().unwrap()]);
         assert_eq!(settings.trusted_proxies, ["10.0.0.1".parse().unwrap()]);
         let whole = "zones: [a.test], listen: {http: ['127.0.0.1:0']}, public: [192.0.2.1]";
@@ -148,10 +155,18 @@ mod tests {
             ("[a.test]", "[]", "zones: name 1 to 4"),
             ("[a.test]", "[a, b, c, d, e]", "zones: name 1 to 4"),
             ("http: ['127.0.0.1:0']", "", "listen: name an address"),
-            ("127.0.0.1:0", "127.0.0.1", "listen.http: `127.0.0.1` is no address with a port"),
+            (
+                "127.0.0.1:0",
+                "127.0.0.1",
+                "listen.http: `127.0.0.1` is no address with a port",
+            ),
             ("192.0.2.1", "a.test", "public: `a.test` is no address"),
             ("[192.0.2.1]", "[]", "public: name 1 to 8"),
-            ("[192.0.2.1]", "[192.0.2.1], unlimited: [x]", "unlimited: `x`"),
+            (
+                "[192.0.2.1]",
+                "[192.0.2.1], unlimited: [x]",
+                "unlimited: `x`",
+            ),
         ] {
             let text = format!("{{{}}}", whole.replace(from, to));
             let error = check(&text, Some("https://everscan.example.org")).unwrap_err();

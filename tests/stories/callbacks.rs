@@ -1,0 +1,187 @@
+//! Callback servers: whoever looks up a planted name, or sends a request to it, is recorded, and what a list has shown stays.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde_json::Value;
+
+use crate::support::port::Port;
+use crate::support::{PATIENCE, World, eventually};
+
+const WORKFLOW: &str = "scans: { probe: { on: { dispatch: {} }, steps: [ { run: 'true' } ] } }\n";
+
+fn configuration(zone: &str, dns: u16, http: u16) -> String {
+    format!(
+        "url: https://everscan.example.org\ncallback:\n  zones: [{zone}]\n  public: [192.0.2.1]\n  \
+         listen: {{ dns: ['127.0.0.1:{dns}'], http: ['127.0.0.1:{http}'] }}\n"
+    )
+}
+
+fn query(name: &str) -> Vec<u8> {
+    let mut bytes = vec![0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    for label in name.split('.') {
+        bytes.push(u8::try_from(label.len()).unwrap());
+        bytes.extend(label.bytes());
+    }
+    bytes.extend([0, 0, 1, 0, 1]);
+    bytes
+}
+
+fn ask(port: u16, name: &str) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.send_to(&query(name), ("127.0.0.1", port)).unwrap();
+    let mut answer = [0; 512];
+    let length = socket.recv(&mut answer).unwrap();
+    assert_eq!(answer[..length][length - 4..], [192, 0, 2, 1]);
+}
+
+/// Whether the daemon has the thread of callback servers.
+fn hears(world: &World) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", world.daemon_pid())).unwrap();
+    let mut names = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+    names.any(|name| name.unwrap_or_default().trim() == "callbacks")
+}
+
+fn numbers(world: &World, more: &[&str]) -> Vec<u64> {
+    let list = [&["callback", "list", "oast"], more].concat();
+    let page = world.json(&list);
+    let items = page["items"].as_array().unwrap().iter();
+    items.map(|it| it["number"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn who_uses_a_planted_name_is_heard_and_what_a_list_has_shown_survives_a_kill() {
+    let mut world = World::with_workflow("probe.yaml", WORKFLOW);
+    assert!(!hears(&world), "callback servers are off");
+    let create = ["callback", "create", "oast", "--project", "main"];
+    assert!(!world.output("everscan", &create).status.success());
+    world.stop_daemon();
+
+    let (dns, http) = (Port::hold(), Port::hold());
+    let (dns, http) = (&dns, &http);
+    world.daemon_config = Some(configuration("cb.test", dns.number(), http.number()));
+    world.start_daemon();
+    assert!(hears(&world));
+    world.everscan(&create);
+    let made = world.everscan(&[
+        "callback",
+        "token",
+        "create",
+        "oast",
+        "--note",
+        "login form",
+    ]);
+    let name = made.trim().to_owned();
+    assert!(name.ends_with(".cb.test"), "{name}");
+    // A name is known soon after it was printed.
+    eventually("a look-up is recorded", || {
+        ask(dns.number(), &name.to_uppercase());
+        !numbers(&world, &["--type", "dns"]).is_empty()
+    });
+    let mut stream = TcpStream::connect(("127.0.0.1", http.number())).unwrap();
+    write!(
+        stream,
+        "PUT /x?y HTTP/1.1\r\nHost: {name}\r\nX-Case: Kept\r\nContent-Length: 3\r\n\r\nabc"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let label = name.strip_suffix(".cb.test").unwrap();
+    let reversed: String = label.chars().rev().collect();
+    assert!(answer.ends_with(&format!("\r\n\r\n{reversed}")), "{answer}");
+    eventually("the request is recorded", || {
+        !numbers(&world, &["--type", "http"]).is_empty()
+    });
+    let found = world.json(&["callback", "list", "oast", "--type", "http"]);
+    let found = &found["items"][0];
+    let shown = ["method", "target", "host", "note", "answer"]
+        .map(|key| found[key].as_str().unwrap_or_default());
+    assert_eq!(shown, ["PUT", "/x?y", &name, "login form", "200"]);
+
+    // The daemon dies while it is flooded.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let flood = thread::spawn({
+        let (is_over, port, query) = (is_over.clone(), dns.number(), query(&name));
+        move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                // Nobody listens after the end of the daemon.
+                let _ = socket.send_to(&query, ("127.0.0.1", port));
+                thread::yield_now();
+            }
+        }
+    });
+    let before = numbers(&world, &["--limit", "1"])[0];
+    let mut shown = Vec::new();
+    eventually("hits of the flood are shown", || {
+        shown = numbers(&world, &["--limit", "100"]);
+        shown[0] > before + 20
+    });
+    world.kill_daemon();
+    is_over.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
+    world.start_daemon();
+    for number in [shown[0], shown[shown.len() / 2], *shown.last().unwrap()] {
+        let kept: Value = world.json(&["callback", "show", "oast", &number.to_string()]);
+        assert_eq!(kept["number"], number);
+    }
+
+    // A clean stop loses nothing that was heard.
+    ask(dns.number(), &format!("last.{name}"));
+    world.stop_daemon();
+    world.start_daemon();
+    let newest = world.json(&["callback", "list", "oast", "--limit", "1"]);
+    assert_eq!(newest["items"][0]["name"], format!("last.{name}"));
+    world.stop_daemon();
+}
+
+#[test]
+fn what_cannot_work_is_refused_at_the_start_in_words() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for (zone, port, code, words) in [
+        ("example.org", 0, 2, "covers https://everscan.example.org"),
+        (
+            "everscan.example.org",
+            0,
+            2,
+            "covers https://everscan.example.org",
+        ),
+        ("cb_1.test", 0, 2, "is no domain"),
+        (
+            "cb.test",
+            port,
+            13,
+            "end the other program that uses this port",
+        ),
+    ] {
+        let mut world = World::new();
+        world.init_repository();
+        world.daemon_config = Some(configuration(zone, port, 0));
+        world.spawn_daemon();
+        assert!(!world.await_daemon(), "{zone}");
+        assert_eq!(
+            world.daemon_ended().code(),
+            Some(code),
+            "{}",
+            world.daemon_log()
+        );
+        assert!(world.daemon_log().contains(words), "{}", world.daemon_log());
+    }
+    let mut world = World::new();
+    world.init_repository();
+    world.daemon_config = Some(configuration("cb.example.org", 0, 0));
+    world.start_daemon();
+    assert!(
+        world
+            .daemon_log()
+            .contains("shares a domain with the daemon"),
+        "{}",
+        world.daemon_log()
+    );
+    world.stop_daemon();
+}

@@ -12,12 +12,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use workflow::is_obeyed;
 use workflow::notify::NotifyName;
 
 pub use self::sampling::{Sampling, Share};
 use crate::limits::{
     INTERACTION_BYTES, INTERACTION_PAGE, INTERACTION_PAGES_INDEXED, INTERACTION_RAW_PAGE,
-    INTERACTIONS,
+    INTERACTION_TEXT_BYTES, INTERACTIONS,
 };
 use crate::moment::Entropy;
 use crate::{Actor, ProjectId, Timestamp};
@@ -348,10 +349,49 @@ impl Request {
 }
 
 impl Heard {
+    /// With short texts that a terminal and a page can show. The raw request has the rest.
+    pub(crate) fn shown(&self) -> Self {
+        let mut shown = self.clone();
+        let texts = match &mut shown.request {
+            Request::Dns {
+                transport,
+                name,
+                qtype,
+                client_subnet: _,
+            } => [transport, name, qtype],
+            Request::Http {
+                method,
+                target,
+                host,
+                ..
+            } => [method, target, host],
+        };
+        for text in texts.into_iter().chain([&mut shown.answer]) {
+            if text.len() > INTERACTION_TEXT_BYTES || text.contains(is_obeyed) {
+                *text = shown_text(text);
+            }
+        }
+        shown
+    }
+
     /// The address of the sender. IPv4 is never written as IPv6.
     pub const fn address(&self) -> IpAddr {
         self.peer.ip().to_canonical()
     }
+}
+
+fn shown_text(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars() {
+        if shown.len() + c.len_utf8() > INTERACTION_TEXT_BYTES {
+            break;
+        }
+        shown.push(match is_obeyed(c) {
+            true => char::REPLACEMENT_CHARACTER,
+            false => c,
+        });
+    }
+    shown
 }
 
 /// An interaction with its raw request, before it is recorded.

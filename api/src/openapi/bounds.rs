@@ -73,7 +73,7 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
         (
             "CreateCallback",
             "name",
-            json!({ "minLength": 1, "maxLength": 128, "pattern": "^[A-Za-z0-9_-]+$" }),
+            json!({ "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$" }),
         ),
         (
             "CreateCallbackToken",

@@ -121,3 +121,25 @@ fn a_page_ends_when_it_is_full_or_large_and_with_its_day() {
         110 * INTERACTION_PAGE + 100 + INTERACTION_RAW_PAGE
     );
 }
+
+#[test]
+fn texts_of_strangers_are_short_and_steer_nothing() {
+    let heard = Heard {
+        at: at(0),
+        peer: "192.0.2.1:1".parse().unwrap(),
+        tag: None,
+        request: Request::Http {
+            method: "GET".to_owned(),
+            target: "/\u{1b}[2J\u{202e}".to_owned(),
+            host: "\u{fc}".repeat(100_000),
+            head_bytes: 1,
+            truncated: false,
+            malformed: false,
+        },
+        answer: "200".to_owned(),
+    };
+    let shown = heard.shown();
+    let [method, target, host] = shown.request.texts();
+    assert_eq!((method, target), ("GET", "/\u{fffd}[2J\u{fffd}"));
+    assert!(host.len() <= INTERACTION_TEXT_BYTES && host.starts_with("\u{fc}\u{fc}"));
+}

@@ -278,7 +278,7 @@ impl Command for RecordInteractions {
             end.turn_page(moment.now);
             let line = Interaction {
                 number: end.next,
-                heard: new.heard.clone(),
+                heard: new.heard.shown(),
                 left_out: new.left_out,
                 raw_at: end.raw,
                 raw_bytes: new.raw.len() as u64,

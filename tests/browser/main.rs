@@ -10,6 +10,7 @@
 mod away;
 mod behind_proxy;
 mod browser;
+mod callbacks;
 mod chromium;
 mod container;
 mod dispatch;

@@ -2,6 +2,7 @@
 
 use api::{Access, PageRoute, PublicRoute, ROUTES, Route};
 
+use crate::callbacks::Hearing;
 use crate::support::{World, eventually, signal};
 
 /// Finds hosts and probes them. A probe runs until the gate is open.
@@ -155,8 +156,10 @@ impl Scene {
             ("nightly.yaml", Some(NIGHTLY)),
             ("wide.yaml", Some(WIDE)),
         ]);
+        let hearing = Hearing::configure(&mut world);
         world.start_daemon();
         world.sync();
+        let callback = hearing.hear(&world);
         world.everscan(&["var", "set", "PAUSED", "no"]);
         world.everscan(&["var", "set", "UNUSED", "a value\nof two lines"]);
         world.everscan(&["var", "set", "LONG", LONG]);
@@ -263,6 +266,8 @@ impl Scene {
             page("source", "/sources/main".to_owned()),
             page("projects", "/projects".to_owned()),
             page("variables", "/projects/main".to_owned()),
+            page("callback", callback.clone()),
+            page("interaction", format!("{callback}/1")),
             page("notifications", "/notifications".to_owned()),
             page("tokens", "/tokens".to_owned()),
             page("audit", "/audit".to_owned()),

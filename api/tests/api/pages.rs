@@ -12,10 +12,11 @@ use crate::client::{Answer, Call};
 use crate::entries::packed;
 use crate::service::Service;
 
-/// Two finished jobs of `build` with an artifact, vars, a secret and a blob.
+/// Two finished jobs of `build` with an artifact, vars, a secret, a blob and a callback server with interactions.
 pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) jobs: Vec<String>,
+    callback: String,
 }
 
 impl World {
@@ -38,7 +39,13 @@ impl World {
         service.set("secrets/KEY", "hunter2").await.expect(200);
         let blob = Call::new(Method::PUT, "/v0/blobs/a?project=main").bytes("x");
         service.admin(blob).await.expect(201);
-        Self { service, jobs }
+        let callback = service.callback("main").await;
+        service.hear(&callback, None).await;
+        Self {
+            service,
+            jobs,
+            callback,
+        }
     }
 
     /// A path of a route with parameters that exist.
@@ -64,6 +71,8 @@ impl World {
             .replace("{channel}", "team")
             .replace("{rule}", "team")
             .replace("{user}", "owner")
+            .replace("{callback}", &self.callback)
+            .replace("{number}", "2")
             .replace("{secret}", "KEY");
         assert!(!path.contains('{'), "{path} has no example");
         let query = match route.path {

@@ -43,7 +43,8 @@ impl Hearing {
 
     fn request(&self, name: &str, line: &str) {
         let mut stream = TcpStream::connect(("127.0.0.1", self.http.number())).unwrap();
-        let head = format!("{line}\r\nHost: {name}\r\nX-Note: <b onclick=alert(1)>bold</b>\r\n\r\n");
+        let head =
+            format!("{line}\r\nHost: {name}\r\nX-Note: <b onclick=alert(1)>bold</b>\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         stream.read_to_end(&mut Vec::new()).unwrap();
     }

@@ -101,7 +101,7 @@ pub fn callback(visit: &Visit, page: &CallbackPage<'_>) -> Markup {
 fn crumbs(callback: &Callback) -> [Crumb; 2] {
     [
         Crumb::new("Vars and secrets", links::PROJECTS),
-        Crumb::new(&callback.project, &links::project(&callback.project)),
+        Crumb::new(&callback.project, links::project(&callback.project)),
     ]
 }
 
@@ -217,7 +217,7 @@ pub fn interaction(visit: &Visit, callback: &Callback, it: &Interaction, raw: &[
         .under([
             first,
             second,
-            Crumb::new(&callback.name, &links::callback(&callback.id)),
+            Crumb::new(&callback.name, links::callback(&callback.id)),
         ])
         .page(&content)
 }

@@ -1,8 +1,11 @@
 //! The visited worlds, and the list of all pages: one world with content for each page, and a fresh world.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use api::{Access, PageRoute, PublicRoute, ROUTES, Route};
 
-use crate::callbacks::Hearing;
+use crate::support::port::Port;
 use crate::support::{World, eventually, signal};
 
 /// Finds hosts and probes them. A probe runs until the gate is open.
@@ -311,6 +314,48 @@ impl Drop for Scene {
             signal(runner.id(), "TERM");
             drop(runner.wait());
         }
+    }
+}
+
+/// The listeners of callback servers of a world.
+pub(crate) struct Hearing {
+    http: Port,
+}
+
+impl Hearing {
+    /// Configures a zone for a daemon that is not started yet.
+    pub(crate) fn configure(world: &mut World) -> Self {
+        let (dns, http) = (Port::hold(), Port::hold());
+        let callback = format!(
+            "url: https://everscan.example.org\ncallback:\n  zones: [cb.test]\n  public: [192.0.2.1]\n  \
+            listen: {{ dns: ['127.0.0.1:{}'], http: ['127.0.0.1:{}'] }}\n",
+            dns.number(),
+            http.number()
+        );
+        let before = world.daemon_config.take().unwrap_or_default();
+        world.daemon_config = Some(before + &callback);
+        Self { http }
+    }
+
+    /// Creates a callback server that has heard something. Returns the path of its page.
+    pub(crate) fn hear(&self, world: &World) -> String {
+        world.everscan(&["callback", "create", "oast", "--project", "main"]);
+        let server = world.json(&["callback", "show", "oast"]);
+        let name = server["names"][0].as_str().unwrap().to_owned();
+        eventually("a request is recorded", || {
+            self.request(&name, "GET /first HTTP/1.1");
+            let server = world.json(&["callback", "show", "oast"]);
+            server["interactions"].as_u64().unwrap() > 0
+        });
+        format!("/callbacks/{}", server["id"].as_str().unwrap())
+    }
+
+    pub(crate) fn request(&self, name: &str, line: &str) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.http.number())).unwrap();
+        let head =
+            format!("{line}\r\nHost: {name}\r\nX-Note: <b onclick=alert(1)>bold</b>\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.read_to_end(&mut Vec::new()).unwrap();
     }
 }
 

@@ -25,8 +25,8 @@ fn a_hit_appears_on_the_page_of_its_server_as_text() {
     mark(&browser);
     let server = world.json(&["callback", "show", "oast"]);
     let name = server["names"][0].as_str().unwrap();
-    hearing.request(name, "PUT /second?<script> HTTP/1.1");
-    browser.shows("#interactions", "/second?<script>");
+    hearing.request(name, "PUT /second HTTP/1.1");
+    browser.shows("#interactions", "/second");
     assert!(is_marked(&browser), "the page was not loaded again");
 
     browser.click("#interactions tbody a");

@@ -151,7 +151,7 @@ pub enum ErrorCode {
     FolderFull,
     /// 409: the source has a tip that is newer than the approved tip.
     NotTheTip,
-    /// 403: the quota of the project is exceeded.
+    /// 403: a quota of the project, or the number of such records that may exist, is exhausted.
     QuotaExceeded,
     /// 400: the body does not have the digest in the request.
     DigestMismatch,

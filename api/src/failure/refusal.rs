@@ -46,7 +46,7 @@ impl From<Refusal> for Failure {
             }
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob links` shows the links"),
-            Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::Unavailable, text)
+            Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::QuotaExceeded, text)
                 .hint("revoke some with `everscan blob unlink`; each ends after 7 days"),
             Refusal::BlobChanged { .. } => Self::new(ErrorCode::PreconditionFailed, text)
                 .hint("read the blob again, then retry with its current version, or without a condition such as `--no-replace`"),
@@ -193,7 +193,7 @@ impl From<Refusal> for Failure {
             Refusal::BadRegistration => Self::new(ErrorCode::Unauthorized, text)
                 .hint("make a new one with `everscan runner register-token`"),
             Refusal::TooManyRegistrations { .. } => {
-                Self::new(ErrorCode::Unavailable, text).hint("each expires after 15 minutes")
+                Self::new(ErrorCode::QuotaExceeded, text).hint("each expires after 15 minutes")
             }
             Refusal::HistoryUnreadable { .. } => Self::new(ErrorCode::Internal, text)
                 .hint("see the daemon's log; the next request reads the history again"),
@@ -217,8 +217,8 @@ impl From<Refusal> for Failure {
             Refusal::NoSuchUser => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan user list` shows the users"),
             Refusal::UserExists { .. } => Self::new(ErrorCode::NameTaken, text),
-            Refusal::TooManyUsers { .. } => Self::new(ErrorCode::Unavailable, text),
-            Refusal::TooManyInvitations { .. } => Self::new(ErrorCode::Unavailable, text).hint(
+            Refusal::TooManyUsers { .. } => Self::new(ErrorCode::QuotaExceeded, text),
+            Refusal::TooManyInvitations { .. } => Self::new(ErrorCode::QuotaExceeded, text).hint(
                 "each ends when it is accepted, or after 72 hours; `everscan user delete NAME` ends one now",
             ),
             Refusal::NoSuchUserLink => Self::new(ErrorCode::NotFound, text).hint(

@@ -13,6 +13,8 @@
 //! - `claims`: time of a claim by a runner that gives its steps the token of their job, and by one that does not.
 //! - `sign_ins`: time of a hash of a password, and of a request with a token; time of a commit without and with guesses of
 //!   passwords from 100 addresses.
+//! - `people`: time of a request with a token of this build and of an earlier one (`-- people --program EVERSCAND`); start,
+//!   memory and requests with 1,000 projects, without and with 10,000 users.
 //! - `contents`: uploads and downloads of a blob and an artifact of 2 GB, and the same with a minimal file server.
 //!
 //! Daemon and bare server are separate processes. The clients are in this process and share the machine with them.
@@ -34,6 +36,7 @@ mod events;
 mod figures;
 #[expect(dead_code, reason = "the bench of the UI needs more of it")]
 mod pace;
+mod people;
 mod polls;
 mod reads;
 mod sign_ins;
@@ -49,13 +52,14 @@ fn main() {
     {
         return bare::serve(body);
     }
-    let sections: [(&str, fn()); 7] = [
+    let sections: [(&str, fn()); 8] = [
         ("reads", reads::run),
         ("dispatches", dispatches::run),
         ("polls", polls::run),
         ("events", events::run),
         ("claims", claims::run),
         ("sign_ins", sign_ins::run),
+        ("people", people::run),
         ("contents", contents::run),
     ];
     let is_named = |section: &str| arguments.iter().any(|argument| argument == section);

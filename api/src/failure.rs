@@ -250,7 +250,6 @@ const fn status(code: ErrorCode) -> StatusCode {
         | ErrorCode::LastAdmin
         | ErrorCode::LoginPending
         | ErrorCode::CallbacksOff
-        | ErrorCode::TooManyCallbacks
         | ErrorCode::PathConflict
         | ErrorCode::FolderFull
         | ErrorCode::NotTheTip

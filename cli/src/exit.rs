@@ -145,7 +145,7 @@ impl Exit {
             C::LogMismatch | C::ArtifactMismatch | C::ArtifactUnreadable => Self::Failed,
             C::CheckoutFailed | C::NameTaken | C::RunnerInUse | C::PollReplaced => Self::Failed,
             C::TooManyTokens | C::LastAdmin | C::LoginPending | C::NoSecretKey => Self::Failed,
-            C::PreconditionFailed | C::CallbacksOff | C::TooManyCallbacks => Self::Failed,
+            C::PreconditionFailed | C::CallbacksOff => Self::Failed,
             C::PathConflict | C::FolderFull | C::NotTheTip | C::DigestMismatch => Self::Failed,
             C::RangeNotSatisfiable => Self::Failed,
             // A newer daemon, or something between this program and the daemon.

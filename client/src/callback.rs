@@ -36,11 +36,6 @@ impl Client {
         self.all(&route).await
     }
 
-    pub async fn callback(&self, id: &str) -> Result<Callback, Error> {
-        let route = Route::v0("callbacks").name(id)?;
-        self.get(&route).answer().await
-    }
-
     pub async fn create_callback(&self, request: &CreateCallback) -> Result<Callback, Error> {
         let call = self.call(Method::POST, &Route::v0("callbacks"));
         call.json(request)?.answer().await

@@ -20,7 +20,7 @@ pub(crate) fn raise_limit(others: usize) -> Result<usize, Error> {
         }
     }
     let limit = open_files.saturating_sub(others as u64);
-    connections(limit).ok_or(Error::OpenFiles { limit })
+    connections(limit).ok_or(Error::OpenFiles { limit: open_files })
 }
 
 /// How many connections fit into this many open files. None if the number is too small for a daemon.

@@ -130,7 +130,6 @@ impl<'w> Seen<'w> {
         self.rights.sees(link.project).then_some(link)
     }
 
-    /// The open conditions.
     pub fn callbacks(self) -> impl Iterator<Item = &'w Arc<Callback>> {
         let callbacks = self.world.callbacks();
         callbacks.filter(move |callback| self.rights.sees(callback.project))
@@ -157,6 +156,7 @@ impl<'w> Seen<'w> {
         self.world.callback_token(callback.id, tag)
     }
 
+    /// The open conditions.
     pub fn conditions(self) -> impl Iterator<Item = &'w Arc<Condition>> {
         let all = self.world.conditions();
         all.filter(move |open| open.is_seen_by(self.rights))

@@ -203,12 +203,25 @@ pub(crate) async fn remove_old(handle: &Handle, now: Timestamp) -> Result<(), Re
         while state.submit(ExpireCallbackTokens { now }).await? {}
     }
     for (server, keep_days) in servers {
-        index_pages(handle, server).await?;
-        let Some(days) = keep_days else { continue };
-        let before = now - TimeDelta::days(days.into());
-        remove_pages(handle, server, before).await?;
+        // A server with damaged files does not keep the others.
+        if let Err(error) = remove_of(handle, server, keep_days, now).await {
+            tracing::warn!(%server, %error, "old interactions are not removed");
+        }
     }
     Ok(())
+}
+
+async fn remove_of(
+    handle: &Handle,
+    server: CallbackId,
+    keep_days: Option<u32>,
+    now: Timestamp,
+) -> Result<(), RemovalError> {
+    index_pages(handle, server).await?;
+    match keep_days {
+        Some(days) => remove_pages(handle, server, now - TimeDelta::days(days.into())).await,
+        None => Ok(()),
+    }
 }
 
 /// Removes the pages whose newest interaction is older.
@@ -217,7 +230,12 @@ async fn remove_pages(
     server: CallbackId,
     before: Timestamp,
 ) -> Result<(), RemovalError> {
+    let oldest = || {
+        let state = handle.state();
+        state.read(|world| Some(world.callback(server)?.interactions.oldest))
+    };
     loop {
+        let first = oldest();
         let pages = handle.state().oldest_pages(server).await?.into_iter();
         let old = pages.take_while(|page| page.until < before);
         let pages: Vec<IndexedPage> = old.take(INTERACTION_PAGES_REMOVED as usize).collect();
@@ -227,6 +245,10 @@ async fn remove_pages(
         let count = pages.len();
         let remove = RemoveInteractions { server, pages };
         handle.state().submit(remove).await?;
+        if oldest() == first {
+            tracing::warn!(%server, "the index of interactions is damaged; old ones stay");
+            return Ok(());
+        }
         tracing::info!(%server, pages = count, "old interactions are removed");
     }
 }

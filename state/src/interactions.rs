@@ -274,6 +274,13 @@ impl<'a> Search<'a> {
             let raw = raw.to_ascii_lowercase();
             let text = memmem::Finder::new(&text.to_ascii_lowercase()).into_owned();
             wanted.retain(|line| {
+                let texts = line.heard.request.texts();
+                if texts
+                    .iter()
+                    .any(|it| text.find(it.to_ascii_lowercase().as_bytes()).is_some())
+                {
+                    return true;
+                }
                 let at = usize::try_from(line.raw_at).unwrap_or(usize::MAX);
                 let end = at.saturating_add(usize::try_from(line.raw_bytes).unwrap_or(0));
                 raw.get(at..end).is_some_and(|raw| text.find(raw).is_some())

@@ -132,8 +132,6 @@ pub enum ErrorCode {
     LastAdmin,
     /// 409: no zone for callback servers is configured.
     CallbacksOff,
-    /// 409: the number of callback servers or of their names has reached its limit.
-    TooManyCallbacks,
     /// 409: nobody has confirmed the sign-in of the device yet; ask again.
     LoginPending,
     /// 429: the number of unfinished jobs has reached its limit.

@@ -23,8 +23,14 @@ struct Sent {
 impl Pace {
     /// Keeps back the changes of a commit that come too early.
     pub(super) fn hold(&mut self, published: Published, now: Instant) -> Published {
+        if published.changes.iter().all(|it| recorded(it).is_none()) {
+            return published;
+        }
         let is_early = |change: &Change| match recorded(change) {
-            Some((server, _)) => self.0.get(&server).is_some_and(|sent| now < sent.next),
+            Some((server, _)) => self
+                .0
+                .get(&server)
+                .is_some_and(|sent| now < sent.next || sent.held.is_some()),
             None => false,
         };
         let early: Vec<bool> = published.changes.iter().map(is_early).collect();

@@ -42,7 +42,7 @@ impl From<Refusal> for Failure {
                 .hint("`everscan callback token list` shows the names"),
             Refusal::CallbackExists { .. } => Self::new(ErrorCode::NameTaken, text),
             Refusal::TooManyCallbacks { .. } | Refusal::TooManyCallbackTokens { .. } => {
-                Self::new(ErrorCode::TooManyCallbacks, text)
+                Self::new(ErrorCode::QuotaExceeded, text).hint("delete one that is not needed any more")
             }
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob links` shows the links"),

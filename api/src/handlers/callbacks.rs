@@ -250,9 +250,16 @@ pub(crate) async fn interactions(
         let mut changes = user.changed();
         changes.mark_unchanged();
         let next = user.next_interaction(callback);
+        // Whoever searches or asks for raw requests takes turns with others.
+        let is_costly = wanted.has_raw || wanted.filter.text.is_some();
+        let turn = match is_costly {
+            true => Some(user.list_turn().await),
+            false => None,
+        };
         let page = user.interactions(callback, &wanted.filter, from, wanted.limit);
         let page = page.await?;
-        let is_held = wanted.waits && page.interactions.is_empty() && next.is_some();
+        let is_over = page.interactions.is_empty() && page.next.is_none();
+        let is_held = wanted.waits && is_over && next.is_some();
         let (InteractionPlace::After(after), true) = (from, is_held) else {
             let next_cursor = page.next.map(|next| next.to_string());
             let mut items = Vec::with_capacity(page.interactions.len());
@@ -264,12 +271,10 @@ pub(crate) async fn interactions(
                 ..Page::all(items)
             });
         };
+        drop(turn);
         // What was searched without a match is not searched again.
-        let searched = page.next.or(next.map(|next| next.saturating_sub(1)));
-        from = InteractionPlace::After(searched.unwrap_or(after).max(after));
-        if page.next.is_some() {
-            continue;
-        }
+        let searched = next.map_or(after, |next| next.saturating_sub(1));
+        from = InteractionPlace::After(searched.max(after));
         while user.next_interaction(callback) == next {
             tokio::select! {
                 _ = changes.changed() => {}

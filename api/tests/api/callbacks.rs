@@ -258,7 +258,7 @@ async fn conflicts_and_limits_are_refused_in_words() {
             .expect(201);
     }
     let more = create(json!({"project": "main", "name": "more"})).await;
-    more.problem(409, "too_many_callbacks");
+    more.problem(403, "quota_exceeded");
 }
 
 /// What a person does to callback servers is in the audit log. What strangers do is not.

@@ -136,6 +136,11 @@ const KEYLESS: &[(UserRoute, &str)] = &[
     (UserRoute::MoveBlob, "a blob is moved once"),
     (UserRoute::MoveToken, "moving a token again changes nothing"),
     (UserRoute::CreateUser, "a name is given once"),
+    (UserRoute::CreateCallback, "a name is given once"),
+    (
+        UserRoute::CreateCallbackToken,
+        "one more name does no harm, and expires",
+    ),
     (
         UserRoute::CreateUserLink,
         "a new link takes the place of the former one",
@@ -156,6 +161,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
     service.admin(blob).await.expect(201);
     let condition = service.condition("invalid_file").await;
     service.waiting_channel().await;
+    let callback = service.callback("main").await;
     for route in ROUTES.iter().filter(|route| route.method == Method::POST) {
         let id = match route.access {
             Access::User(id, _) => Some(id),
@@ -173,6 +179,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
             .replace("{job}", &job)
             .replace("{condition}", &condition)
             .replace("{channel}", "waiting")
+            .replace("{callback}", &callback)
             .replace("{user}", "owner");
         let body = match id {
             None => json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
@@ -180,6 +187,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
             Some(UserRoute::CopyBlob) => json!({"from": "a", "to": "b"}),
             Some(UserRoute::MoveBlob) => json!({"from": "b", "to": "c"}),
             Some(UserRoute::MoveToken) => json!({"user": "owner"}),
+            Some(UserRoute::CreateCallback) => json!({"project": "main", "name": "two"}),
             Some(UserRoute::CreateUser) => json!({"name": "kim"}),
             Some(UserRoute::SuspendWorkflow | UserRoute::SuspendScan) => json!({"reason": "loud"}),
             Some(UserRoute::ApproveSource) => json!({"commit": tip}),

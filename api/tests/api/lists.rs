@@ -23,7 +23,7 @@ const WHOLE: &[(&str, &str)] = &[
 ];
 
 /// A path of the route for an object of the service, with the required parameters.
-fn example(route: &str, job: &str) -> String {
+fn example(route: &str, job: &str, callback: &str) -> String {
     let mut path = route.to_owned();
     for (name, value) in [
         ("{source}", "main"),
@@ -32,6 +32,8 @@ fn example(route: &str, job: &str) -> String {
         ("{scan}", "build"),
         ("{revision}", "1"),
         ("{job}", job),
+        ("{callback}", callback),
+        ("{number}", "1"),
         ("{artifact}", "out"),
         ("{runner}", "one"),
         ("{var}", "URL"),
@@ -104,6 +106,11 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         let set = Call::new(Method::PUT, format!("/v0/{path}?project=main"));
         service.admin(set.json(&body)).await.expect(200);
     }
+    let callback = service.callback("main").await;
+    for _ in 0..2 {
+        let tag = service.callback_tag(&callback).await;
+        service.hear(&callback, Some(&tag)).await;
+    }
     let (mut lists, mut whole) = (0, BTreeSet::new());
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         if matches!(
@@ -116,7 +123,7 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         ) {
             continue;
         }
-        let path = example(route.path, &jobs[0]);
+        let path = example(route.path, &jobs[0], &callback);
         assert!(!path.contains('{'), "{path} has no example");
         let call = Call::get(&path).bearer(&service.admin);
         let answer = call.send_to_stream(service.address).await;

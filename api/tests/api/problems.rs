@@ -32,10 +32,6 @@ const UNREACHABLE: &[(ErrorCode, &str)] = &[
         "needs the session of a person; see `passwords`",
     ),
     (
-        ErrorCode::TooManyCallbacks,
-        "needs twenty callback servers; see `callbacks`",
-    ),
-    (
         ErrorCode::LoginPending,
         "takes 30 s of real time; see the sign-in of devices",
     ),
@@ -108,8 +104,7 @@ fn all() -> BTreeMap<String, ErrorCode> {
         ErrorCode::PollReplaced => Some(ErrorCode::TooManyTokens),
         ErrorCode::TooManyTokens => Some(ErrorCode::LastAdmin),
         ErrorCode::LastAdmin => Some(ErrorCode::CallbacksOff),
-        ErrorCode::CallbacksOff => Some(ErrorCode::TooManyCallbacks),
-        ErrorCode::TooManyCallbacks => Some(ErrorCode::LoginPending),
+        ErrorCode::CallbacksOff => Some(ErrorCode::LoginPending),
         ErrorCode::LoginPending => Some(ErrorCode::TooManyJobs),
         ErrorCode::TooManyJobs => Some(ErrorCode::RateLimited),
         ErrorCode::RateLimited => Some(ErrorCode::NoSecretKey),

@@ -225,6 +225,10 @@ fn messages_without_one_question_are_errors_or_dropped() {
     let label_first = [&[1, b'a', 0xc0, 12][..], &[0, 1, 0, 1]].concat();
     let to_header = [&[0xc0, 0][..], &[0, 1, 0, 1]].concat();
     let reserved = [&[0x40, b'a', 0][..], &[0, 1, 0, 1]].concat();
+    // A query with a record in its answer section.
+    let answered = [7_u16, 0, 1, 1, 0, 0].map(u16::to_be_bytes);
+    let record = [0, 0, 16, 0, 1, 0, 0, 0, 0, 0, 1, 0];
+    let answered = [answered.as_flattened(), &plain, &record].concat();
     let long = question(vec!["a".repeat(63); 5], A, INTERNET);
     for (bytes, expected) in [
         (message(0, (0, 0), &[]), "FORMERR"),
@@ -240,6 +244,8 @@ fn messages_without_one_question_are_errors_or_dropped() {
         (message(0, (1, 1), &plain), "FORMERR"),
         (message(0, (1, 2), &with(&EDNS.repeat(2))), "FORMERR"),
         (message(0, (1, u16::MAX), &with(EDNS)), "FORMERR"),
+        (message(0, (1, 3), &with(&EDNS.repeat(3))), "FORMERR"),
+        (answered, "FORMERR"),
         // Notify and update.
         (message(0x2000, (1, 0), &plain), "NOTIMP"),
         (message(0x2800, (1, 0), &plain), "NOTIMP"),

@@ -91,7 +91,7 @@ pub(crate) struct Wanted {
     /// Only interactions of this sender
     #[arg(long, env = "SERVICE_ADDRESS", value_name = "IP")]
     address: Option<String>,
-    /// Only interactions whose raw request has this text
+    /// Only interactions with this text in the name or in the raw request
     #[arg(long, env = "SERVICE_TEXT")]
     text: Option<String>,
     /// Print one JSON object per line with the fields of interactsh-client
@@ -114,10 +114,10 @@ fn parse_days(text: &str) -> Result<Days, String> {
     if text == "never" {
         return Ok(Days::Forever);
     }
-    let days = parse_duration(text)?.as_secs() / 86_400;
-    match u32::try_from(days) {
-        Ok(days @ 1..) => Ok(Days::Kept(days)),
-        Ok(0) | Err(_) => Err("must be a day or longer, or never".to_owned()),
+    let seconds = parse_duration(text)?.as_secs();
+    match u32::try_from(seconds / 86_400) {
+        Ok(days @ 1..) if seconds % 86_400 == 0 => Ok(Days::Kept(days)),
+        Ok(_) | Err(_) => Err("must be whole days, such as 30d, or never".to_owned()),
     }
 }
 

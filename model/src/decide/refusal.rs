@@ -248,9 +248,9 @@ pub enum Refusal {
     },
     #[error("there is no such callback server")]
     NoSuchCallback,
-    #[error("there is no such name of this callback server")]
+    #[error("this callback server has no such name")]
     NoSuchCallbackToken,
-    #[error("the project has a callback server `{name}` already")]
+    #[error("the project already has a callback server `{name}`")]
     CallbackExists { name: String },
     #[error("the project has {limit} callback servers, which is the limit")]
     TooManyCallbacks { limit: usize },

@@ -22,6 +22,9 @@ struct Of {
     runner: String,
     condition: String,
     link: String,
+    /// A callback server with an interaction, and its tag.
+    callback: String,
+    tag: String,
     /// An invited viewer.
     guest: String,
 }
@@ -35,7 +38,7 @@ pub(super) struct Things {
 }
 
 /// Parameters of paths that name a project, or something that is found together with its project.
-const NAMING: [&str; 4] = ["{project}", "{source}", "{workflow}", "{job}"];
+const NAMING: [&str; 5] = ["{project}", "{source}", "{workflow}", "{job}", "{callback}"];
 
 /// Whether the answer may say that the role in the project is too weak.
 pub(super) fn names_project(path: &str) -> bool {
@@ -53,6 +56,7 @@ pub(super) fn is_about_a_thing(route: &Route) -> bool {
     let in_body = [
         "/v0/runner-registrations",
         "/v0/users",
+        "/v0/callbacks",
         "/notifications/channels",
         "/notifications/rules",
         "/runners/registrations",
@@ -105,6 +109,9 @@ impl Things {
             ("{runner}", &of.runner),
             ("{condition}", &of.condition),
             ("{link}", &of.link),
+            ("{callback}", &of.callback),
+            ("{tag}", &of.tag),
+            ("{number}", "1"),
             ("{token}", &self.token),
             ("{session}", &self.session),
             ("{user}", &of.guest),
@@ -151,6 +158,9 @@ impl Things {
                 format!("/v0/blobs?project={project}"),
                 format!("/v0/blob-links?project={project}"),
                 format!("/v0/runners/{}", of.runner),
+                format!("/v0/callbacks?project={project}"),
+                format!("/v0/callbacks/{}/tokens", of.callback),
+                format!("/v0/callbacks/{}/interactions", of.callback),
             ] {
                 shown.push(service.get(&path).await.expect(200));
             }
@@ -217,6 +227,9 @@ impl Of {
         let blob = Call::new(Method::PUT, format!("/v0/blobs/a?project={project}"));
         service.admin(blob.bytes("content")).await.expect(201);
         let link = post(&format!("/v0/blob-links?project={project}"), link()).await;
+        let callback = service.callback(project).await;
+        let tag = service.callback_tag(&callback).await;
+        service.hear(&callback, Some(&tag)).await;
         let guest = format!("guest-{project}");
         let invited = json!({"name": guest, "roles": {project: "viewer"}});
         post("/v0/users", invited).await;
@@ -226,6 +239,8 @@ impl Of {
             job,
             runner,
             link: text(&link["id"]),
+            callback,
+            tag,
             guest,
         }
     }
@@ -251,6 +266,7 @@ impl Of {
             (_, "/v0/blob-copies") => json!({"from": "a", "to": "b"}),
             (_, "/v0/blob-moves") => json!({"from": "b", "to": "c"}),
             (_, "/v0/runner-registrations") => json!({"projects": [project]}),
+            (_, "/v0/callbacks") => json!({"project": project, "name": "made"}),
             (_, "/v0/users") => json!({"name": "made", "roles": {project: "viewer"}}),
             (&Method::PATCH, "/v0/runners/{runner}") => json!({"projects": [project]}),
             (&Method::PATCH, _) => json!({"administrator": true}),

@@ -44,6 +44,7 @@ impl Watch {
             None => newest(client, &found).await?,
         };
         let filter = self.wanted.filter();
+        let min = self.min.or(self.span.map(|_| 1));
         let mut count: u64 = 0;
         loop {
             let next = client.next_interactions(&found.id, &filter, after);
@@ -58,7 +59,7 @@ impl Watch {
                 after = after.max(it.number);
                 count += 1;
                 self.print(session, &found, it)?;
-                if self.min.is_some_and(|min| count >= min) {
+                if min.is_some_and(|min| count >= min) {
                     return Ok(Exit::Succeeded);
                 }
             }

@@ -8,7 +8,9 @@ use crate::{JobId, ProjectId, Role, Scope, SessionId, TokenHash, TokenId, UserId
 fn includes(role: Role, scope: Scope) -> bool {
     let name = scope.name();
     match role {
-        Role::Viewer => name.ends_with(":read") && name != "notify:read",
+        Role::Viewer => {
+            name.ends_with(":read") && !["notify:read", "callback:read"].contains(&name)
+        }
         Role::Operator => {
             includes(Role::Viewer, scope)
                 || [
@@ -18,6 +20,7 @@ fn includes(role: Role, scope: Scope) -> bool {
                     "condition:write",
                     "blob:write",
                     "notify:read",
+                    "callback:read",
                 ]
                 .contains(&name)
         }

@@ -42,8 +42,8 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Read> {
     }
     // A query has no other records but those of EDNS and of a signature. Others may have compressed names, which are slow to read.
     let counts = &header.counts;
-    let others = counts.answers + counts.authorities;
-    if counts.queries != 1 || others != 0 || counts.additionals > 2 || !is_plain(&bytes[HEADER..]) {
+    let is_query = counts.queries == 1 && counts.answers == 0 && counts.authorities == 0;
+    if !is_query || counts.additionals > 2 || !is_plain(&bytes[HEADER..]) {
         return refused(ResponseCode::FormErr);
     }
     let Ok(mut message) = Message::from_vec(bytes) else {

@@ -65,7 +65,8 @@ fn who_uses_a_planted_name_is_heard_and_what_a_list_has_shown_survives_a_kill() 
     let (dns, http) = (&dns, &http);
     world.daemon_config = Some(configuration("cb.test", dns.number(), http.number()));
     world.start_daemon();
-    assert!(hears(&world));
+    // A thread gets its name soon after its start.
+    eventually("callback servers are on", || hears(&world));
     world.everscan(&create);
     let made = world.everscan(&[
         "callback",

@@ -139,6 +139,7 @@ async fn ready(world: &World) {
         if sources.len() == PROJECTS && sources.iter().all(|source| source.tip.is_some()) {
             return;
         }
+        // A pause, so that this client uses little processor time.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }

@@ -133,4 +133,20 @@ impl InteractionRequest {
             Self::Http { .. } => "http",
         }
     }
+
+    /// What was asked, in one line. A stranger has written it.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Dns { name, qtype, .. } => format!("{qtype} {name}"),
+            Self::Http {
+                malformed: true, ..
+            } => "malformed request".to_owned(),
+            Self::Http {
+                method,
+                target,
+                host,
+                ..
+            } => format!("{method} {host} {target}"),
+        }
+    }
 }

@@ -157,28 +157,13 @@ fn row(visit: &Visit, callback: &Callback, it: &Interaction) -> Markup {
             td { (ago(it.at, visit.now)) }
             td { span.tag { (it.request.kind()) } }
             td { code { (it.peer) } }
-            td.wide { code.text { (what(&it.request)) } @if it.left_out > 0 { " " span.muted { (it.left_out) " left out before" } } }
+            td.wide { code.text { (it.request.summary()) } @if it.left_out > 0 { " " span.muted { (it.left_out) " left out before" } } }
             td.wide { @match (&it.note, &it.tag) {
                 (Some(note), _) => (note),
                 (None, Some(tag)) => code { (tag) },
                 (None, None) => span.muted { "without a tag" },
             } }
         }
-    }
-}
-
-fn what(request: &InteractionRequest) -> String {
-    match request {
-        InteractionRequest::Dns { name, qtype, .. } => format!("{qtype} {name}"),
-        InteractionRequest::Http {
-            malformed: true, ..
-        } => "malformed request".to_owned(),
-        InteractionRequest::Http {
-            method,
-            target,
-            host,
-            ..
-        } => format!("{method} {host} {target}"),
     }
 }
 
@@ -195,7 +180,7 @@ pub fn interaction(visit: &Visit, callback: &Callback, it: &Interaction, raw: &[
         (facts(&[
             ("Heard", at(it.at)),
             ("From", html! { code { (it.peer) } }),
-            ("What", html! { code.text { (what(&it.request)) } }),
+            ("What", html! { code.text { (it.request.summary()) } }),
             ("Where", html! { @match (&it.note, &it.tag) { (Some(note), _) => (note), (None, Some(tag)) => code { (tag) }, (None, None) => "without a tag" } }),
             ("Answer", html! { (it.answer) }),
             ("Size", html! { (bytes(it.raw_bytes)) }),

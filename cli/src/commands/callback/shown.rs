@@ -63,7 +63,7 @@ pub(super) fn interactions(page: &Page<Interaction>) -> String {
             time(&it.at),
             it.request.kind().to_owned(),
             it.peer.clone(),
-            what(&it.request),
+            it.request.summary(),
             it.note.clone().unwrap_or_default(),
             it.tag.clone().unwrap_or_else(|| "-".to_owned()),
         ]);
@@ -78,23 +78,8 @@ pub(super) fn line(it: &Interaction) -> String {
     let (number, at, kind, peer) = (it.number, time(&it.at), it.request.kind(), &it.peer);
     clean(&format!(
         "{number}  {at}  {kind}  {peer}  {}{note}",
-        what(&it.request)
+        it.request.summary()
     ))
-}
-
-fn what(request: &InteractionRequest) -> String {
-    match request {
-        InteractionRequest::Dns { name, qtype, .. } => format!("{qtype} {name}"),
-        InteractionRequest::Http {
-            malformed: true, ..
-        } => "malformed request".to_owned(),
-        InteractionRequest::Http {
-            method,
-            target,
-            host,
-            ..
-        } => format!("{method} {host} {target}"),
-    }
 }
 
 /// An interaction with its raw request: text as text, and everything else in hexadecimal.
@@ -104,7 +89,7 @@ pub(super) fn interaction(it: &Interaction) -> String {
         .add("at", time(&it.at))
         .add("type", it.request.kind())
         .add("from", &it.peer)
-        .add("what", what(&it.request))
+        .add("what", it.request.summary())
         .add_some("tag", it.tag.as_ref())
         .add_some("note", it.note.as_ref())
         .add("answer", &it.answer);

@@ -12,7 +12,7 @@ use crate::limits::{OBSERVED, OPEN_CONDITIONS};
 use crate::testing::{TestWorld, complete, complete_all, key, source, step, succeeded};
 use crate::{
     Actor, Change, ConditionId, JobId, ProjectId, Projects, Reason, Rights, ScanKey, Scope, Scopes,
-    StepOutcome, StepStatus, TokenManager, UserId,
+    StepOutcome, StepStatus, TokenId, TokenManager, UserId,
 };
 
 const BACKUP: &str = "
@@ -367,10 +367,7 @@ fn names_that_no_workflow_uses_any_more_are_not_missing() {
     assert_eq!(open(&test), [""; 0]);
 }
 
-#[test]
-fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
-    let mut test = TestWorld::new();
-    let expires_at = test.now + TimeDelta::days(8);
+fn token_for_eight_days(test: &mut TestWorld) -> TokenId {
     let create = CreateToken {
         name: "ci".to_owned(),
         scopes: Scopes::from_iter([Scope::JobRead]),
@@ -381,7 +378,14 @@ fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
         granted_by: Rights::admin(),
         ends_by: None,
     };
-    let token = test.run(create).unwrap().token.id;
+    test.run(create).unwrap().token.id
+}
+
+#[test]
+fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
+    let mut test = TestWorld::new();
+    let expires_at = test.now + TimeDelta::days(8);
+    let token = token_for_eight_days(&mut test);
     assert_eq!(open(&test), [""; 0]);
     pass(&mut test, TimeDelta::days(1));
     assert_eq!(
@@ -398,17 +402,7 @@ fn a_token_that_expires_within_a_week_is_a_condition_of_the_instance() {
 fn the_warning_before_the_end_of_a_token_ends_with_the_token() {
     let mut test = TestWorld::new();
     let end = test.now + TimeDelta::days(8);
-    let create = CreateToken {
-        name: "ci".to_owned(),
-        scopes: Scopes::from_iter([Scope::JobRead]),
-        projects: Projects::All,
-        life: Some(TimeDelta::days(8)),
-        owner: UserId::OWNER,
-        by: UserId::OWNER,
-        granted_by: Rights::admin(),
-        ends_by: None,
-    };
-    let token = test.run(create).unwrap().token.id;
+    let token = token_for_eight_days(&mut test);
     pass(&mut test, TimeDelta::days(1));
     assert_eq!(open(&test), ["token_expires"]);
     assert_eq!(test.world.next_condition(test.now), Some(end));

@@ -102,9 +102,12 @@ pub(crate) fn ids() -> Vec<Pid> {
         return Vec::new();
     };
     let names = processes.flatten().map(|entry| entry.file_name());
-    names
-        .filter_map(|name| Pid::from_raw(name.to_str()?.parse().ok()?))
-        .collect()
+    names.filter_map(|name| number(name.to_str()?)).collect()
+}
+
+/// A process or group as `/proc` writes it. Of a process that is ending, the kernel writes a group of -1.
+fn number(text: &str) -> Option<Pid> {
+    Pid::from_raw(text.parse().ok().filter(|number| *number > 0)?)
 }
 
 pub(crate) fn read(id: Pid) -> Option<Process> {
@@ -119,7 +122,7 @@ impl Process {
         let (_, fields) = stat.rsplit_once(") ")?;
         let mut fields = fields.split(' ');
         let is_zombie = matches!(fields.next(), Some("Z" | "X"));
-        let mut next = || Pid::from_raw(fields.next()?.parse().ok()?);
+        let mut next = || number(fields.next()?);
         Some(Self {
             id,
             parent: next(),
@@ -162,6 +165,11 @@ mod tests {
         };
         assert_eq!(parse("7 (sh) Z 1 42 41 0"), Some(zombie));
         assert_eq!(parse(""), None);
+        let ending = parse("7 (sh) X 0 -1 -1 0").unwrap();
+        assert_eq!(
+            (ending.parent, ending.group, ending.session),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn main() {
         trusted_proxies: Vec::new(),
     };
     let server = Server {
-        tags: Arc::new([TAG.parse().unwrap()].into()),
+        tags: Arc::new([(TAG.parse().unwrap(), None)].into()),
         ..Server::default()
     };
     let table = Table {

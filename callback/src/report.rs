@@ -66,7 +66,7 @@ impl Reporter {
     pub(crate) fn find(&self, texts: &[&[u8]]) -> Option<(ServerId, Option<Tag>)> {
         self.totals.answered.fetch_add(1, Ordering::Relaxed);
         let table = self.table.borrow();
-        let count = match table.find(texts) {
+        let count = match table.find(texts, self.now()) {
             Found::Known(server, tag) => return Some((server, tag)),
             Found::UnknownTag(counts) => &counts.unknown_tag,
             Found::UnknownServer => &self.totals.unknown,

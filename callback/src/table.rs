@@ -1,8 +1,9 @@
 //! The known ids, and which of them a stranger's bytes name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::SystemTime;
 
 use crate::ids::{ServerId, Tag, mentions};
 
@@ -14,10 +15,17 @@ pub struct Table {
 
 #[derive(Debug, Clone, Default)]
 pub struct Server {
-    /// The live tags.
-    pub tags: Arc<HashSet<Tag>>,
+    /// The live tags, with the time when they end.
+    pub tags: Arc<HashMap<Tag, Option<SystemTime>>>,
     /// Whoever replaces a server in the table keeps its counts.
     pub counts: Arc<Counts>,
+}
+
+impl Server {
+    fn is_live(&self, tag: &Tag, now: SystemTime) -> bool {
+        let end = self.tags.get(tag);
+        end.is_some_and(|end| end.is_none_or(|end| now < end))
+    }
 }
 
 /// What was answered to queries and requests for a server and not reported as a [`crate::Hit`].
@@ -38,7 +46,7 @@ pub(crate) enum Found<'t> {
 
 impl Table {
     /// The first known server that the texts name, with the first of its live tags. A dead tag counts only if no live one follows.
-    pub(crate) fn find(&self, texts: &[&[u8]]) -> Found<'_> {
+    pub(crate) fn find(&self, texts: &[&[u8]], now: SystemTime) -> Found<'_> {
         let mut first: Option<(ServerId, &Server, bool)> = None;
         for (id, tag) in texts.iter().flat_map(|text| mentions(text)) {
             let (named, server, _) = match first {
@@ -48,7 +56,7 @@ impl Table {
                     None => continue,
                 },
             };
-            if named == id && tag.is_some_and(|tag| server.tags.contains(&tag)) {
+            if named == id && tag.is_some_and(|tag| server.is_live(&tag, now)) {
                 return Found::Known(id, tag);
             }
         }
@@ -62,16 +70,23 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     const A: &str = "aaaaaaaaaaaaaaaa";
     const B: &str = "bbbbbbbbbbbbbbbb";
     const LIVE: &str = "22222222222222222222";
     const DEAD: &str = "33333333333333333333";
+    const OVER: &str = "44444444444444444444";
 
     #[test]
     fn the_first_known_server_and_its_first_live_tag_count() {
-        let tags = Arc::new(HashSet::from([LIVE.parse().unwrap()]));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(9);
+        let later = now + Duration::from_nanos(1);
+        let tags = [(LIVE, Some(later)), (OVER, Some(now))];
+        let tags = tags.map(|(tag, end)| (tag.parse().unwrap(), end));
+        let tags = Arc::new(HashMap::from(tags));
         let server = |tags| Server {
             tags,
             ..Server::default()
@@ -84,14 +99,17 @@ mod tests {
         };
         let found = |texts: &[String]| {
             let texts: Vec<_> = texts.iter().map(String::as_bytes).collect();
-            match table.find(&texts) {
+            match table.find(&texts, now) {
                 Found::Known(id, None) => id.to_string(),
                 Found::Known(id, Some(tag)) => format!("{id}-{tag}"),
                 Found::UnknownTag(_) => "unknown tag".to_owned(),
                 Found::UnknownServer => "unknown".to_owned(),
             }
         };
-        let text = |text: &str| text.replace('L', LIVE).replace('D', DEAD);
+        let text = |text: &str| {
+            let text = text.replace('L', LIVE).replace('D', DEAD);
+            text.replace('O', OVER)
+        };
         for (texts, expected) in [
             (vec![], "unknown"),
             (vec!["cccccccccccccccc-L"], "unknown"),
@@ -106,6 +124,7 @@ mod tests {
                 "bbbbbbbbbbbbbbbb-L",
             ),
             (vec!["aaaaaaaaaaaaaaaa-D.zone"], "unknown tag"),
+            (vec!["aaaaaaaaaaaaaaaa-O.zone"], "unknown tag"),
             (
                 vec!["aaaaaaaaaaaaaaaa-D.aaaaaaaaaaaaaaaa-L"],
                 "aaaaaaaaaaaaaaaa-L",

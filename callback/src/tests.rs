@@ -39,7 +39,7 @@ fn settings() -> Settings {
 }
 
 fn table() -> Table {
-    let tags = [TAG, QUIET].map(|tag| tag.parse().unwrap());
+    let tags = [TAG, QUIET].map(|tag| (tag.parse().unwrap(), None));
     let server = Server {
         tags: Arc::new(tags.into()),
         ..Server::default()

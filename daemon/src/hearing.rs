@@ -1,11 +1,12 @@
 //! Joins callback servers to the state: keeps the table of known ids, and hands hits to the recorder.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use callback::{Callbacks, Hit, Kind, Server, ServerId, StartError, Table, Transport};
+use callback::{Callbacks, Hit, Kind, Server, ServerId, StartError, Table, Tag, Transport};
 use model::Clock;
-use model::callback::{CallbackId, CallbackTag, Heard, Request};
+use model::callback::{CallbackId, CallbackToken, CallbackTokens, Heard, Request};
 use reconciler::{CallbackHit, Handle, record_callbacks};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -56,7 +57,7 @@ impl Hearing {
 struct Follower {
     handle: Handle,
     version: Option<u64>,
-    servers: HashMap<CallbackId, (Arc<BTreeSet<CallbackTag>>, Server)>,
+    servers: HashMap<CallbackId, (CallbackTokens, Server)>,
     table: watch::Sender<Arc<Table>>,
 }
 
@@ -94,15 +95,15 @@ impl Follower {
         };
         self.version = version;
         let mut before = std::mem::take(&mut self.servers);
-        for (id, tags) in answered {
+        for (id, tokens) in answered {
             let server = match before.remove(&id) {
-                Some((same, server)) if Arc::ptr_eq(&same, &tags) => server,
+                Some((same, server)) if Arc::ptr_eq(&same, &tokens) => server,
                 changed => Server {
-                    tags: Arc::new(tags.iter().filter_map(parsed).collect::<HashSet<_>>()),
+                    tags: Arc::new(tokens.values().filter_map(|it| tag(it)).collect()),
                     counts: changed.map(|(_, server)| server.counts).unwrap_or_default(),
                 },
             };
-            self.servers.insert(id, (tags, server));
+            self.servers.insert(id, (tokens, server));
         }
         let servers = self.servers.iter();
         let servers = servers.filter_map(|(id, (_, server))| Some((parsed(id)?, server.clone())));
@@ -111,6 +112,11 @@ impl Follower {
         };
         self.table.send_replace(Arc::new(table));
     }
+}
+
+/// A tag with the time when it ends.
+fn tag(token: &CallbackToken) -> Option<(Tag, Option<SystemTime>)> {
+    Some((parsed(&token.tag)?, token.expires_at.map(Into::into)))
 }
 
 /// The same id in the types of another package. Both take the same characters, so there is always one.

@@ -5,10 +5,11 @@
 
 mod sampling;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -21,7 +22,7 @@ use crate::limits::{
     INTERACTION_TEXT_BYTES, INTERACTIONS,
 };
 use crate::moment::Entropy;
-use crate::{Actor, ProjectId, Timestamp};
+use crate::{Actor, JobId, ProjectId, Timestamp};
 
 /// The text is neither the id of a callback server nor a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -249,11 +250,54 @@ pub struct CallbackToken {
     pub expires_at: Option<Timestamp>,
 }
 
+/// The names of a callback server that were made one by one.
+pub type CallbackTokens = Arc<BTreeMap<CallbackTag, Arc<CallbackToken>>>;
+
+/// What is known of a planted name. It stands in each interaction, since names end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planted {
+    /// Where it was planted, or what for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The job that made the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobId>,
+    /// What was planted with it, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PlantedPayload>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlantedPayload {
+    pub group: String,
+    pub payload: String,
+    pub version: u32,
+}
+
+impl Planted {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<&CallbackToken> for Planted {
+    fn from(token: &CallbackToken) -> Self {
+        Self {
+            note: (!token.note.is_empty()).then(|| token.note.clone()),
+            ..Self::default()
+        }
+    }
+}
+
 /// What somebody has sent to a callback server. All texts are of strangers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interaction {
     pub number: u64,
     pub heard: Heard,
+    #[serde(default, skip_serializing_if = "Planted::is_empty")]
+    pub planted: Planted,
     /// How many of the same tag were left out since the one before.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub left_out: u64,
@@ -398,6 +442,8 @@ fn shown_text(text: &str) -> String {
 #[derive(Debug, Clone)]
 pub struct NewInteraction {
     pub heard: Heard,
+    /// Of a name that has a record of its own, the decision knows it.
+    pub planted: Planted,
     pub left_out: u64,
     pub raw: Vec<u8>,
 }

@@ -10,7 +10,7 @@ use workflow::ScanName;
 use workflow::notify::NotifyName;
 
 use crate::blob::BlobLink;
-use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken};
+use crate::callback::{Callback, CallbackId, CallbackToken};
 use crate::channel::Channel;
 use crate::condition::Condition;
 use crate::decide::{Refusal, readable_workflow};
@@ -146,14 +146,6 @@ impl<'w> Seen<'w> {
         callback: &Callback,
     ) -> impl Iterator<Item = &'w Arc<CallbackToken>> {
         self.world.callback_tokens(callback.id)
-    }
-
-    pub fn callback_token(
-        self,
-        callback: &Callback,
-        tag: CallbackTag,
-    ) -> Option<&'w Arc<CallbackToken>> {
-        self.world.callback_token(callback.id, tag)
     }
 
     /// The open conditions.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use model::callback::{CallbackId, Heard, IndexedPage, NewInteraction, Sampling, Share};
+use model::callback::{CallbackId, Heard, IndexedPage, NewInteraction, Planted, Sampling, Share};
 use model::decide::{
     ClearCallback, DeleteCallback, ExpireCallbackTokens, RecordInteractions, RemoveInteractions,
 };
@@ -98,6 +98,7 @@ impl Recorder {
                 self.bytes += weight;
                 waiting.new.push(NewInteraction {
                     heard,
+                    planted: Planted::default(),
                     left_out,
                     raw,
                 });

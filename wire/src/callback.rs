@@ -83,7 +83,7 @@ pub struct Interaction {
     /// Absent if only the name of the server was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// The note of the tag, if it has not ended.
+    /// The note of the tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     #[serde(flatten)]

@@ -55,24 +55,13 @@ fn names(callback: &Callback, tag: Option<CallbackTag>, zones: &[String]) -> Vec
     zones.iter().map(name).collect()
 }
 
-pub(crate) fn interaction(
-    seen: Seen<'_>,
-    callback: &Callback,
-    it: &Interaction,
-    raw: Option<&[u8]>,
-) -> wire::Interaction {
-    let token = it
-        .heard
-        .tag
-        .and_then(|tag| seen.callback_token(callback, tag));
+pub(crate) fn interaction(it: &Interaction, raw: Option<&[u8]>) -> wire::Interaction {
     wire::Interaction {
         number: it.number,
         at: it.heard.at,
         peer: it.heard.peer.to_string(),
         tag: it.heard.tag.map(|tag| tag.to_string()),
-        note: token
-            .map(|token| token.note.clone())
-            .filter(|note| !note.is_empty()),
+        note: it.planted.note.clone(),
         request: request(&it.heard.request),
         answer: it.heard.answer.clone(),
         left_out: it.left_out,

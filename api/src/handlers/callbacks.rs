@@ -308,8 +308,7 @@ async fn shown(
         true => Some(user.raw_request(callback, interaction).await?),
         false => None,
     };
-    Ok(user
-        .read(|seen| convert::callbacks::interaction(seen, callback, interaction, raw.as_deref())))
+    Ok(convert::callbacks::interaction(interaction, raw.as_deref()))
 }
 
 pub(crate) async fn interaction(
@@ -322,6 +321,5 @@ pub(crate) async fn interaction(
     let parsed = number.parse().map_err(|_| missing())?;
     let found = user.interaction(&callback, parsed).await?;
     let (found, raw) = found.ok_or_else(missing)?;
-    Ok(user
-        .read(|seen| convert::callbacks::interaction(seen, &callback, &found, Some(raw.as_ref()))))
+    Ok(convert::callbacks::interaction(&found, Some(&raw)))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use model::callback::{CallbackTag, Heard, NewInteraction, Request};
+use model::callback::{CallbackTag, Heard, NewInteraction, Planted, Request};
 use model::decide::RecordInteractions;
 use model::{Role, Scope};
 use serde_json::{Value, json};
@@ -40,6 +40,7 @@ impl Service {
                 request,
                 answer: "200".to_owned(),
             },
+            planted: Planted::default(),
             left_out: 0,
             raw,
         };
@@ -88,17 +89,22 @@ async fn the_answers_about_callbacks_are_unchanged() {
     check(&service, "callbacks/token_created", &token);
     let tag = text(&token.expect(201)["tag"]);
     service.hear(&id, Some(&tag)).await;
+    let interaction = format!("{path}/interactions/2");
     for (name, path) in [
         ("callbacks", "/v0/callbacks".to_owned()),
         ("callback", path.clone()),
         ("tokens", format!("{path}/tokens")),
         ("interactions", format!("{path}/interactions")),
-        ("interaction", format!("{path}/interactions/2")),
+        ("interaction", interaction.clone()),
     ] {
         let answer = service.get(&path).await;
         answer.expect(200);
         check(&service, &format!("callbacks/{name}"), &answer);
     }
+    let end = Call::new(Method::DELETE, format!("{path}/tokens/{tag}"));
+    service.admin(end).await.expect(204);
+    let kept = service.get(&interaction).await.expect(200);
+    assert_eq!(kept["note"], "login form", "the name has ended");
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ struct World {
 }
 
 fn world() -> World {
-    let tags = Arc::new([TAG.parse().unwrap()].into());
+    let tags = Arc::new([(TAG.parse().unwrap(), None)].into());
     let server = Server {
         tags,
         ..Server::default()

@@ -26,7 +26,7 @@ struct World {
 
 async fn world(trusted_proxies: &[&str]) -> World {
     let server = Server {
-        tags: Arc::new([TAG.parse().unwrap()].into()),
+        tags: Arc::new([(TAG.parse().unwrap(), None)].into()),
         ..Server::default()
     };
     let table = Table {

@@ -276,9 +276,12 @@ impl Command for RecordInteractions {
                 break;
             }
             end.turn_page(moment.now);
+            let tag = new.heard.tag;
+            let token = tag.and_then(|tag| world.callback_token(self.server, tag));
             let line = Interaction {
                 number: end.next,
                 heard: new.heard.shown(),
+                planted: token.map_or_else(|| new.planted.clone(), |token| (&**token).into()),
                 left_out: new.left_out,
                 raw_at: end.raw,
                 raw_bytes: new.raw.len() as u64,

@@ -1,26 +1,20 @@
 //! Callback servers and their names that are answered.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use workflow::notify::NotifyName;
 
 use super::World;
 use crate::ProjectId;
-use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken};
+use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, CallbackTokens};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Callbacks {
     servers: BTreeMap<CallbackId, Arc<Callback>>,
-    tokens: BTreeMap<CallbackId, Tokens>,
+    tokens: BTreeMap<CallbackId, CallbackTokens>,
     /// Counts the changes of what is answered.
     version: u64,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Tokens {
-    records: BTreeMap<CallbackTag, Arc<CallbackToken>>,
-    tags: Arc<BTreeSet<CallbackTag>>,
 }
 
 impl Callbacks {
@@ -39,15 +33,13 @@ impl Callbacks {
 
     pub(super) fn add_token(&mut self, token: &Arc<CallbackToken>) {
         let tokens = self.tokens.entry(token.server).or_default();
-        tokens.records.insert(token.tag, token.clone());
-        Arc::make_mut(&mut tokens.tags).insert(token.tag);
+        Arc::make_mut(tokens).insert(token.tag, token.clone());
         self.version += 1;
     }
 
     pub(super) fn remove_token(&mut self, server: CallbackId, tag: CallbackTag) {
         if let Some(tokens) = self.tokens.get_mut(&server) {
-            tokens.records.remove(&tag);
-            Arc::make_mut(&mut tokens.tags).remove(&tag);
+            Arc::make_mut(tokens).remove(&tag);
             self.version += 1;
         }
     }
@@ -85,9 +77,7 @@ impl World {
     /// The names of a callback server that were made one by one.
     pub fn callback_tokens(&self, server: CallbackId) -> impl Iterator<Item = &Arc<CallbackToken>> {
         let tokens = self.callbacks.tokens.get(&server);
-        tokens
-            .into_iter()
-            .flat_map(|tokens| tokens.records.values())
+        tokens.into_iter().flat_map(|tokens| tokens.values())
     }
 
     pub fn callback_token(
@@ -95,17 +85,14 @@ impl World {
         server: CallbackId,
         tag: CallbackTag,
     ) -> Option<&Arc<CallbackToken>> {
-        self.callbacks.tokens.get(&server)?.records.get(&tag)
+        self.callbacks.tokens.get(&server)?.get(&tag)
     }
 
-    /// The servers that are answered, with their tags.
-    pub fn answered_callbacks(
-        &self,
-    ) -> impl Iterator<Item = (CallbackId, Arc<BTreeSet<CallbackTag>>)> {
+    /// The servers that are answered, with their names.
+    pub fn answered_callbacks(&self) -> impl Iterator<Item = (CallbackId, CallbackTokens)> {
         self.callbacks().map(|callback| {
             let tokens = self.callbacks.tokens.get(&callback.id);
-            let tags = tokens.map(|tokens| tokens.tags.clone());
-            (callback.id, tags.unwrap_or_default())
+            (callback.id, tokens.cloned().unwrap_or_default())
         })
     }
 

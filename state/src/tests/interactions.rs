@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::callback::{
-    CallbackId, CallbackTag, Heard, InteractionChange, NewInteraction, Request, RequestType,
+    CallbackId, CallbackTag, Heard, InteractionChange, NewInteraction, Planted, Request,
+    RequestType,
 };
 use model::decide::{
     ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, RecordInteractions,
@@ -38,6 +39,7 @@ fn hit(at: Timestamp, tag: Option<CallbackTag>, raw: &[u8]) -> NewInteraction {
             },
             answer: String::new(),
         },
+        planted: Planted::default(),
         left_out: 0,
         raw: raw.to_vec(),
     }

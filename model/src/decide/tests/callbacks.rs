@@ -6,7 +6,8 @@ use chrono::TimeDelta;
 
 use super::deliveries::{name, project};
 use crate::callback::{
-    Callback, CallbackId, Heard, IndexedPage, InteractionChange, NewInteraction, Request,
+    Callback, CallbackId, CallbackTag, Heard, IndexedPage, Interaction, InteractionChange,
+    NewInteraction, Planted, Request,
 };
 use crate::condition::Problem;
 use crate::decide::{
@@ -15,6 +16,7 @@ use crate::decide::{
     RemoveInteractions,
 };
 use crate::limits::{CALLBACKS, INTERACTION_PAGE, INTERACTIONS};
+use crate::moment::SeededEntropy;
 use crate::testing::TestWorld;
 use crate::{Actor, Change};
 
@@ -50,6 +52,7 @@ fn hit(test: &TestWorld) -> NewInteraction {
             },
             answer: "NOERROR".to_owned(),
         },
+        planted: Planted::default(),
         left_out: 0,
         raw: vec![0; 40],
     }
@@ -132,6 +135,38 @@ fn a_name_is_answered_until_it_ends_or_expires() {
         ..token(server, None)
     };
     assert!(test.run(refused).is_err());
+}
+
+#[test]
+fn an_interaction_keeps_what_is_known_of_its_name() {
+    let mut test = TestWorld::new();
+    let server = test.run(create("shop")).unwrap().id;
+    let named = test.run(token(server, None)).unwrap();
+    let planted = |test: &mut TestWorld, tag, planted: Planted| {
+        let mut hit = hit(test);
+        (hit.heard.tag, hit.planted) = (tag, planted);
+        let record = RecordInteractions {
+            server,
+            new: Arc::new(vec![hit]),
+            left_out: 0,
+        };
+        let page = &test.run(record).unwrap()[0];
+        serde_json::from_str::<Interaction>(&page.text)
+            .unwrap()
+            .planted
+    };
+    let found = planted(&mut test, Some(named.tag), Planted::default());
+    assert_eq!(found.note.as_deref(), Some("login form of shop.example"));
+    let minted = Planted {
+        target: Some("https://shop.example".to_owned()),
+        ..Planted::default()
+    };
+    let tag = Some(CallbackTag::random(&mut SeededEntropy::new(1)));
+    assert_eq!(planted(&mut test, tag, minted.clone()), minted);
+    assert_eq!(
+        planted(&mut test, None, Planted::default()),
+        Planted::default()
+    );
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use callback::{Server, Settings, Table, start};
+use callback::{Server, Settings, Table, bind, start};
 use tokio::sync::{mpsc, watch};
 
 /// Queries in flight.
@@ -56,7 +56,13 @@ fn main() {
         }
         count
     });
-    let callbacks = start(settings, Arc::new(SystemTime::now), known, hit).unwrap();
+    let callbacks = start(
+        bind(settings).unwrap(),
+        Arc::new(SystemTime::now),
+        known,
+        hit,
+    )
+    .unwrap();
     let ours = callbacks.dns[0];
     println!("queries in flight: {WINDOW}, turns of {} s", turn.as_secs());
     for (label, name) in [

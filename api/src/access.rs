@@ -78,28 +78,28 @@ pub(crate) async fn authenticate(
             Ok(Caller::Local(route))
         }
         Access::Local(route, scope) => {
-            user(service, Some(scope), Credentials::Token, head)?;
+            user(service, &[scope], Credentials::Token, head)?;
             Ok(Caller::Local(route))
         }
         Access::User(route, scope) => {
             let credentials = Credentials::with_sessions(route.takes_sessions());
-            let user = user(service, Some(scope), credentials, head)?;
+            let user = user(service, route.scopes(&scope), credentials, head)?;
             Ok(Caller::User(route, Box::new(user)))
         }
         Access::Session(route) => {
             let credentials = Credentials::with_sessions(route.takes_sessions());
-            let user = user(service, None, credentials, head)?;
+            let user = user(service, &[], credentials, head)?;
             if !route.takes_jobs() && user.principal().job().is_some() {
                 return Err(not_for_jobs());
             }
             Ok(Caller::Session(route, Box::new(user)))
         }
         Access::Page(route, scope) => {
-            let user = user(service, scope, Credentials::Session, head)?;
+            let user = user(service, scope.as_slice(), Credentials::Session, head)?;
             Ok(Caller::Page(route, Box::new(user)))
         }
         Access::Action(route, scope) => {
-            let user = user(service, scope, Credentials::Session, head)?;
+            let user = user(service, scope.as_slice(), Credentials::Session, head)?;
             Ok(Caller::Action(route, Box::new(user)))
         }
         Access::Link(route) => {
@@ -157,10 +157,10 @@ impl Credentials {
     }
 }
 
-/// Authenticates a personal access token or a session. A route without a scope takes any token.
+/// Authenticates a personal access token or a session with one of these scopes. A route without a scope takes any token.
 fn user(
     service: &Service,
-    scope: Option<Scope>,
+    scopes: &[Scope],
     credentials: Credentials,
     head: &Head,
 ) -> Result<Visible, Failure> {
@@ -183,6 +183,8 @@ fn user(
         }
     };
     service.count_request(principal.share(), peer)?;
+    let mut allowed = scopes.iter().filter(|scope| rights.scopes.allow(**scope));
+    let scope = allowed.next().or(scopes.first()).copied();
     if let Some(scope) = scope.filter(|scope| !rights.scopes.allow(*scope)) {
         return Err(match (principal.job(), principal.token()) {
             (Some(_), _) => Failure::without_permission(scope),

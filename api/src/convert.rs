@@ -1,5 +1,6 @@
 //! Converts the domain's types to those of `wire` by hand, so that a renamed field cannot change the contract.
 
+pub(crate) mod callback_rules;
 pub(crate) mod callbacks;
 pub(crate) mod channels;
 pub(crate) mod conditions;

@@ -261,6 +261,8 @@ pub(crate) async fn user(
         UserRoute::CreateCallback => Box::pin(callbacks::create(user, request)),
         UserRoute::ShowCallback => json!(callbacks::show(user, path(0))?),
         UserRoute::DeleteCallback => done!(callbacks::delete(user, path(0))),
+        UserRoute::ShowCallbackRules => json!(callbacks::rules(user, path(0))?),
+        UserRoute::SetCallbackRules => Box::pin(callbacks::set_rules(user, request)),
         UserRoute::ListCallbackTokens => {
             json!(callbacks::tokens(user, path(0), &Window::of(query)?)?)
         }

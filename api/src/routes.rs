@@ -103,7 +103,7 @@ names! {
         ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule PreviewRule ListRunners ShowRunner
         LimitRunner DeleteRunner CreateRegistration MoveToken ListUsers CreateUser UpdateUser DeleteUser CreateUserLink
         ListMembers SetMember RemoveMember ListCallbacks CreateCallback ShowCallback DeleteCallback
-        ListCallbackTokens CreateCallbackToken EndCallbackToken ListInteractions ShowInteraction
+        ShowCallbackRules SetCallbackRules ListCallbackTokens CreateCallbackToken EndCallbackToken ListInteractions ShowInteraction
     }
     SessionRoute {
         ListSessions EndSession EndSessions CreateSignInLink ChangePassword CreateBlobLink ShowUser ShowMe
@@ -129,7 +129,8 @@ names! {
         UploadBlob DeleteBlob SetVar DeleteVar SetSecret DeleteSecret CreateToken RegenerateToken
         RevokeToken AcknowledgeCondition SilenceCondition SetChannel TestChannel RetryChannel
         DeleteChannel SetRule DeleteRule ChangePassword ConfirmDevice CreateUser UpdateUser
-        CreateUserLink DeleteUser SetMember RemoveMember MoveToken
+        CreateUserLink DeleteUser SetMember RemoveMember MoveToken CreateCallback DeleteCallback SetCallbackRules
+        CreateCallbackToken EndCallbackToken
     }
 }
 
@@ -240,6 +241,14 @@ impl ActionRoute {
 }
 
 impl UserRoute {
+    /// One of these scopes is sufficient. The stream of events sends what each allows.
+    pub(crate) fn scopes(self, of_row: &Scope) -> &[Scope] {
+        match self {
+            Self::Events => &[Scope::JobRead, Scope::CallbackRead],
+            _ => std::slice::from_ref(of_row),
+        }
+    }
+
     /// Whether the session of a browser is sufficient. Under `/v0` it is sufficient only here: pages load their data from their
     /// own routes.
     pub fn takes_sessions(self) -> bool {

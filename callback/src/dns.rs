@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
 use self::answer::Answers;
-use self::question::{Question, Read};
+use self::question::Read;
 pub(crate) use self::rate::RateLimit;
 use self::rate::Verdict;
-use crate::hit::{Dns, Hit, Kind, Transport};
+use crate::hit::{Dns, Kind, Transport};
 use crate::limits::{BATCH, DNS_CONNECTION, UDP_QUERY};
 use crate::report::Reporter;
 use crate::start::Stopped;
@@ -54,11 +54,20 @@ impl Responder {
                 (None, *response)
             }
             Read::Question(question) => {
-                let response = self.answers.respond(&question);
-                (Some(question), response)
+                let named = self.reporter.find(&[&question.labels]);
+                let found = named.as_ref().and_then(|named| {
+                    let (rules, kind) = (&named.server.rules, question.query.query_type);
+                    rules.dns(&named.id, kind, || question.name())
+                });
+                let (rule, records) = found.unzip();
+                let response = self.answers.respond(&question, records);
+                let rule = rule.filter(|_| !response.answers.is_empty());
+                let rule = rule.map(str::to_owned);
+                (Some((question, named, rule)), response)
             }
         };
-        let room = answer::room(bytes, question.as_deref(), transport);
+        let asked = question.as_ref().map(|(question, ..)| &**question);
+        let room = answer::room(bytes, asked, transport);
         let (answer, summary) = match verdict {
             Verdict::Answer => {
                 let answer = answer::encode(&mut response, room);
@@ -71,8 +80,16 @@ impl Responder {
             }
             Verdict::Silence => (None, "none (rate limit)".to_owned()),
         };
-        if let Some(question) = question {
-            self.report(*question, bytes, peer, transport, summary);
+        if let Some((question, Some(named), rule)) = question {
+            let kind = Kind::Dns(Dns {
+                transport,
+                name: question.name(),
+                record_type: question.record_type(),
+                client_subnet: question.client_subnet(),
+                message: Bytes::copy_from_slice(bytes),
+            });
+            let hit = self.reporter.hit(&named, peer, kind, summary, rule);
+            self.reporter.report(&named.server, hit);
         }
         answer
     }
@@ -80,33 +97,6 @@ impl Responder {
     fn verdict(&self, address: IpAddr) -> Verdict {
         let mut limit = self.limit.lock().unwrap_or_else(PoisonError::into_inner);
         limit.count(address, Instant::now())
-    }
-
-    fn report(
-        &self,
-        question: Question,
-        bytes: &[u8],
-        peer: SocketAddr,
-        transport: Transport,
-        answer: String,
-    ) {
-        let Some((server, tag)) = self.reporter.find(&[&question.labels]) else {
-            return;
-        };
-        self.reporter.report(Hit {
-            at: self.reporter.now(),
-            peer,
-            server,
-            tag,
-            kind: Kind::Dns(Dns {
-                transport,
-                name: question.name(),
-                record_type: question.record_type(),
-                client_subnet: question.client_subnet(),
-                message: Bytes::copy_from_slice(bytes),
-            }),
-            answer,
-        });
     }
 }
 

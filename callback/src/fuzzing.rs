@@ -25,7 +25,7 @@ pub fn dns(bytes: &[u8]) {
             Read::Question(question) => {
                 assert!(question.name().bytes().all(|it| it.is_ascii_graphic()));
                 let _ = (question.record_type(), question.client_subnet());
-                let response = answers.respond(&question);
+                let response = answers.respond(&question, None);
                 (response, room(bytes, Some(&question), transport))
             }
         };

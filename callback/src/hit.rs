@@ -4,11 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::ids::{ServerId, Tag};
 
 /// One query or request that named a known server, with a live tag or without a tag.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Hit {
     pub at: SystemTime,
     /// The sender; with PROXY v2 the sender that a trusted peer reports.
@@ -18,6 +19,21 @@ pub struct Hit {
     pub kind: Kind,
     /// What was answered, in a few words: `NOERROR 1 record`, `200`, `none (rate limit)`.
     pub answer: String,
+    /// The name of the rule that answered.
+    pub rule: Option<String>,
+    /// Its bytes in the queue. They are given back when the hit is dropped.
+    pub(crate) room: Option<OwnedSemaphorePermit>,
+}
+
+impl Hit {
+    /// About the bytes that it takes.
+    pub(crate) fn weight(&self) -> u32 {
+        let bytes = match &self.kind {
+            Kind::Dns(dns) => dns.message.len(),
+            Kind::Http(http) => http.head.len() + http.body.len() + 3 * http.target.len(),
+        };
+        u32::try_from(bytes + 1024).unwrap_or(u32::MAX)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,17 +10,20 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use listen::Cidr;
+use listen::{Addresses, Cidr};
 use tokio::net::TcpStream;
 
 use self::head::Head;
 use self::received::{Copying, Received};
-use crate::hit::{Hit, Http, Kind};
+use crate::hit::{Http, Kind};
 use crate::ids::{ServerId, Tag};
-use crate::limits::{BODY, HEAD, HEAD_BYTES, RECEIVED_BODY, REQUEST};
-use crate::report::Reporter;
+use crate::limits::{
+    BODY, DRAIN, HEAD, HEAD_BYTES, PER_ADDRESS, RECEIVED_BODY, REQUEST, TEXT_BYTES,
+};
+use crate::report::{Named, Reporter};
+use crate::start::Stopped;
 
 pub(crate) mod head;
 pub(crate) mod proxy;
@@ -31,15 +34,29 @@ mod tests;
 
 pub(crate) struct Site {
     pub(crate) trusted_proxies: Vec<Cidr>,
+    /// The connections of senders that a proxy names.
+    pub(crate) proxied: Addresses,
     pub(crate) reporter: Arc<Reporter>,
 }
 
 /// Answers the request of a connection, and reports it if it names a known id.
-pub(crate) async fn converse(mut stream: TcpStream, peer: SocketAddr, site: Arc<Site>) {
+pub(crate) async fn converse(
+    mut stream: TcpStream,
+    peer: SocketAddr,
+    site: Arc<Site>,
+    stopped: Stopped,
+) {
+    let mut place = None;
     let mut proxies = site.trusted_proxies.iter();
     let peer = if proxies.any(|range| range.contains(peer.ip())) {
         match tokio::time::timeout(HEAD, proxy::sender(&mut stream, peer)).await {
-            Ok(Ok(sender)) => sender,
+            Ok(Ok(sender)) => {
+                place = site.proxied.enter(sender.ip(), PER_ADDRESS, &[]);
+                if place.is_none() {
+                    return;
+                }
+                sender
+            }
             Ok(Err(error)) => {
                 tracing::warn!(%error, %peer, "a trusted proxy of callbacks sent no PROXY v2 header");
                 return;
@@ -51,8 +68,8 @@ pub(crate) async fn converse(mut stream: TcpStream, peer: SocketAddr, site: Arc<
     };
     let received = Received::default();
     let service = service_fn(|request: Request<Incoming>| {
-        let (received, site) = (received.clone(), site.clone());
-        async move { Ok::<_, Infallible>(answer(request, peer, &received, &site).await) }
+        let (received, site, stopped) = (received.clone(), site.clone(), stopped.clone());
+        async move { Ok::<_, Infallible>(answer(request, peer, &received, &site, stopped).await) }
     });
     let copied = Copying::new(stream, received.clone());
     let served = http1::Builder::new()
@@ -62,16 +79,25 @@ pub(crate) async fn converse(mut stream: TcpStream, peer: SocketAddr, site: Arc<
         .keep_alive(false)
         .half_close(true)
         .serve_connection(TokioIo::new(copied), service);
-    if let Ok(Err(error)) = tokio::time::timeout(REQUEST, served).await {
-        tracing::debug!(%error, %peer, "a request of a callback broke off");
+    // A stop leaves the time in which an answer is sent.
+    let cut_off = async {
+        stopped.clone().wait().await;
+        tokio::time::sleep(DRAIN / 2).await;
+    };
+    tokio::select! {
+        ended = tokio::time::timeout(REQUEST, served) => if let Ok(Err(error)) = ended {
+            tracing::debug!(%error, %peer, "a request of a callback broke off");
+        },
+        () = cut_off => {}
     }
-    if let Some(bytes) = received.refused() {
-        let found = site.reporter.find(&[&bytes]);
-        site.report(peer, found, "refused", || Http {
+    if let Some((bytes, status)) = received.refused() {
+        let named = site.reporter.find(&[&bytes]);
+        site.report(peer, named.as_ref(), &status, None, || Http {
             malformed: true,
             ..http(&bytes)
         });
     }
+    drop(place);
 }
 
 async fn answer(
@@ -79,34 +105,61 @@ async fn answer(
     peer: SocketAddr,
     received: &Received,
     site: &Site,
+    mut stopped: Stopped,
 ) -> Response<Full<Bytes>> {
     let bytes = received.head();
-    let is_whole = receive(request.into_body()).await;
-    let head = Head::read(&bytes);
-    let found = site.reporter.find(&[head.host, head.target, &bytes]);
-    let response = match found {
-        Some((server, tag)) => default_answer(server, tag, head.target),
-        None => {
-            let mut response = Response::default();
-            *response.status_mut() = StatusCode::NOT_FOUND;
-            response
-        }
+    let is_tunnel = request.method() == Method::CONNECT;
+    let is_whole = tokio::select! {
+        is_whole = receive(request.into_body()) => is_whole,
+        () = stopped.wait() => false,
     };
-    site.report(peer, found, response.status().as_str(), || {
-        let (body, is_cut) = received.body(bytes.len());
-        Http {
-            body,
-            truncated: is_cut || !is_whole,
-            ..http(&bytes)
+    let head = Head::read(&bytes);
+    let named = site.reporter.find(&[head.host, head.target, &bytes]);
+    let rule = named
+        .as_ref()
+        .and_then(|named| named.server.rules.http(&named.id, &head));
+    let response = match (&named, &rule) {
+        // After a 200 hyper would leave the connection to the caller.
+        _ if is_tunnel => empty(StatusCode::METHOD_NOT_ALLOWED),
+        (Some(_), Some(rule)) => rule.response(),
+        (Some(named), None) => default_answer(named.id, named.tag, head.target),
+        (None, _) => empty(StatusCode::NOT_FOUND),
+    };
+    let name = rule.as_ref().filter(|_| !is_tunnel).map(|rule| rule.name());
+    site.report(
+        peer,
+        named.as_ref(),
+        response.status().as_str(),
+        name,
+        || {
+            let (body, is_cut) = received.body(bytes.len());
+            Http {
+                body,
+                truncated: is_cut || !is_whole,
+                ..http(&bytes)
+            }
+        },
+    );
+    if let Some(rule) = rule {
+        tokio::select! {
+            () = tokio::time::sleep(rule.delay) => {}
+            () = stopped.wait() => {}
         }
-    });
+    }
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Full<Bytes>> {
+    let mut response = Response::default();
+    *response.status_mut() = status;
     response
 }
 
 /// A request with this head.
 fn http(bytes: &Bytes) -> Http {
     let head = Head::read(bytes);
-    let text = |part: &[u8]| String::from_utf8_lossy(part).into_owned();
+    let text =
+        |part: &[u8]| String::from_utf8_lossy(&part[..part.len().min(TEXT_BYTES)]).into_owned();
     Http {
         method: text(head.method),
         target: text(head.target),
@@ -164,18 +217,16 @@ impl Site {
     fn report(
         &self,
         peer: SocketAddr,
-        found: Option<(ServerId, Option<Tag>)>,
+        named: Option<&Named>,
         answer: &str,
+        rule: Option<&str>,
         http: impl FnOnce() -> Http,
     ) {
-        let Some((server, tag)) = found else { return };
-        self.reporter.report(Hit {
-            at: self.reporter.now(),
-            peer,
-            server,
-            tag,
-            kind: Kind::Http(http()),
-            answer: answer.to_owned(),
-        });
+        let Some(named) = named else { return };
+        let (kind, rule) = (Kind::Http(http()), rule.map(str::to_owned));
+        let hit = self
+            .reporter
+            .hit(named, peer, kind, answer.to_owned(), rule);
+        self.reporter.report(&named.server, hit);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! A name is `<server>.<zone>` or `<server>-<tag>.<zone>`. This package knows no jobs and no state. It is given a [`Table`]
 //! of the known ids, which is replaced as a whole, and sends each [`Hit`] into a bounded channel. It never waits for the
-//! channel: hits that do not fit are answered, and counted in [`Counts::dropped`].
+//! channel: hits that do not fit are answered, and counted in [`Counts`].
 //!
-//! [`start`] binds the sockets and runs everything on one thread with a runtime of its own.
+//! [`bind`] binds the sockets, and [`start`] runs everything on one thread with a runtime of its own.
 
 #![cfg_attr(
     test,
@@ -23,6 +23,7 @@ mod http;
 mod ids;
 mod limits;
 mod report;
+mod rules;
 mod start;
 mod table;
 mod zone;
@@ -33,6 +34,7 @@ mod tests;
 pub use hit::{Dns, Hit, Http, Kind, Transport};
 pub use ids::{Id, IdError, ServerId, Tag};
 pub use limits::CONNECTIONS;
-pub use start::{Callbacks, Clock, Settings, StartError, start};
+pub use rules::{Match, Noise, Rules};
+pub use start::{Bound, Callbacks, Clock, Settings, StartError, bind, start};
 pub use table::{Counts, Server, Table};
 pub use zone::{Zone, ZoneError};

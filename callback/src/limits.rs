@@ -45,8 +45,8 @@ pub(crate) const HEAD: Duration = Duration::from_secs(10);
 /// Time for the body of a request. Then it is answered, however much has arrived.
 pub(crate) const BODY: Duration = Duration::from_secs(10);
 
-/// Longest connection with a request, with the time in which the answer is received.
-pub(crate) const REQUEST: Duration = Duration::from_secs(30);
+/// Longest connection with a request, with the delay of a rule and the time in which the answer is received.
+pub(crate) const REQUEST: Duration = Duration::from_secs(60);
 
 /// Longest head.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
@@ -56,6 +56,12 @@ pub(crate) const BODY_BYTES: usize = 64 * 1024;
 
 /// How much of a body is received: senders of larger files still get the answer.
 pub(crate) const RECEIVED_BODY: usize = 1024 * 1024;
+
+/// Bytes of the hits that wait for the recorder. One has up to 128 KiB.
+pub(crate) const QUEUED_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes of a method, target or host in a hit. Its head has the rest.
+pub(crate) const TEXT_BYTES: usize = 4096;
 
 /// Hits of one tag per minute that may use the whole channel. More of them may only use half of it, so that a flood on one tag
 /// leaves room for another.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use listen::{Bounds, Cidr};
+use listen::{Addresses, Bounds, Cidr};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::runtime;
@@ -63,7 +63,7 @@ pub struct Callbacks {
 
 /// Resolves when everything is to stop.
 #[derive(Clone)]
-pub(crate) struct Stopped(watch::Receiver<bool>);
+pub(crate) struct Stopped(pub(crate) watch::Receiver<bool>);
 
 impl Stopped {
     pub(crate) async fn wait(&mut self) {
@@ -72,21 +72,34 @@ impl Stopped {
     }
 }
 
+#[derive(Debug)]
 struct Sockets {
     udp: Vec<UdpSocket>,
     dns: Vec<TcpListener>,
     http: Vec<TcpListener>,
 }
 
-/// Binds all sockets, then serves until [`Callbacks::stop`] on a thread of its own. Each hit goes into `hits`, which closes when
-/// everything has ended. A hit has up to 128 KiB, so the channel has room for some hundreds of them, not for many thousands.
+/// Bound sockets. Nobody is answered yet.
+#[derive(Debug)]
+pub struct Bound {
+    pub settings: Settings,
+    sockets: Sockets,
+}
+
+/// Binds all sockets.
+pub fn bind(settings: Settings) -> Result<Bound, StartError> {
+    let sockets = Sockets::bind(&settings.dns, &settings.http)?;
+    Ok(Bound { settings, sockets })
+}
+
+/// Serves until [`Callbacks::stop`] on a thread of its own. Each hit goes into `hits`, which closes when everything has ended.
 pub fn start(
-    settings: Settings,
+    bound: Bound,
     clock: Clock,
     table: watch::Receiver<Arc<Table>>,
     hits: mpsc::Sender<Hit>,
 ) -> Result<Callbacks, StartError> {
-    let sockets = Sockets::bind(&settings.dns, &settings.http)?;
+    let Bound { settings, sockets } = bound;
     let addresses = |listeners: &[TcpListener]| {
         let bound: io::Result<_> = listeners.iter().map(TcpListener::local_addr).collect();
         bound.map_err(StartError::Thread)
@@ -104,6 +117,7 @@ pub fn start(
     );
     let site = Site {
         trusted_proxies: settings.trusted_proxies,
+        proxied: Addresses::default(),
         reporter,
     };
     let runtime = runtime::Builder::new_current_thread()
@@ -222,10 +236,11 @@ async fn serve(
     }
     let connections = HTTP_CONNECTIONS / sockets.http.len().max(1);
     for listener in sockets.http {
-        let (busy, site) = (busy.clone(), site.clone());
+        let (busy, site, until) = (busy.clone(), site.clone(), stopped.clone());
         let proxies = site.trusted_proxies.clone();
         let converse = move |stream, peer| {
-            while_busy(http::converse(stream, peer, site.clone()), busy.clone())
+            let conversation = http::converse(stream, peer, site.clone(), until.clone());
+            while_busy(conversation, busy.clone())
         };
         accept(listener, connections, proxies, stopped.clone(), converse)?;
     }

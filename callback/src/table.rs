@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use crate::ids::{ServerId, Tag, mentions};
+use crate::rules::Rules;
 
 /// All known ids. It is immutable and replaced as a whole; a clone with one changed server is cheap.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,7 @@ pub struct Table {
 pub struct Server {
     /// The live tags, with the time when they end.
     pub tags: Arc<HashMap<Tag, Option<SystemTime>>>,
+    pub rules: Arc<Rules>,
     /// Whoever replaces a server in the table keeps its counts.
     pub counts: Arc<Counts>,
 }
@@ -35,6 +37,14 @@ pub struct Counts {
     pub unknown_tag: AtomicU64,
     /// The channel had no room.
     pub dropped: AtomicU64,
+}
+
+impl Counts {
+    /// What was counted since the last call: unknown tags, and dropped hits.
+    pub fn take(&self) -> (u64, u64) {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        (take(&self.unknown_tag), take(&self.dropped))
+    }
 }
 
 /// Which known id some texts name.

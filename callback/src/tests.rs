@@ -10,8 +10,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
+mod rules;
+
 use crate::limits::DNS_CONNECTIONS;
-use crate::{Callbacks, Hit, Kind, Server, Settings, StartError, Table, Transport, start};
+use crate::{Callbacks, Hit, Kind, Server, Settings, StartError, Table, Transport, bind, start};
 
 /// Longer than the busiest machine needs. Tests wait this long only if the code is broken.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -52,7 +54,7 @@ fn table() -> Table {
 fn try_start(settings: Settings) -> Result<World, StartError> {
     let (table, known) = watch::channel(Arc::new(table()));
     let (hit, hits) = mpsc::channel(256);
-    let callbacks = start(settings, Arc::new(SystemTime::now), known, hit)?;
+    let callbacks = start(bind(settings)?, Arc::new(SystemTime::now), known, hit)?;
     Ok(World {
         callbacks,
         hits,

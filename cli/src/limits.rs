@@ -64,3 +64,6 @@ pub(crate) const HASHED_PIECE: usize = 256 * 1024;
 
 /// Characters of an input that `job show` prints in a table.
 pub(crate) const SHOWN_INPUT: usize = 200;
+
+/// The largest file with the rules of a callback server.
+pub(crate) const CALLBACK_RULES_BYTES: u64 = 512 * 1024;

@@ -1,7 +1,9 @@
 //! Callback servers, their names, and interactions.
 
 use http::Method;
-use wire::{Callback, CallbackToken, CreateCallback, CreateCallbackToken, Interaction, Page};
+use wire::{
+    Callback, CallbackRules, CallbackToken, CreateCallback, CreateCallbackToken, Interaction, Page,
+};
 
 use crate::route::Route;
 use crate::{Client, Error};
@@ -44,6 +46,20 @@ impl Client {
     pub async fn delete_callback(&self, id: &str) -> Result<(), Error> {
         let route = Route::v0("callbacks").name(id)?;
         self.call(Method::DELETE, &route).done().await
+    }
+
+    pub async fn callback_rules(&self, id: &str) -> Result<CallbackRules, Error> {
+        let route = Route::v0("callbacks").name(id)?.then("rules");
+        self.get(&route).answer().await
+    }
+
+    pub async fn set_callback_rules(
+        &self,
+        id: &str,
+        rules: &CallbackRules,
+    ) -> Result<CallbackRules, Error> {
+        let route = Route::v0("callbacks").name(id)?.then("rules");
+        self.call(Method::PUT, &route).json(rules)?.answer().await
     }
 
     pub async fn callback_tokens(&self, id: &str) -> Result<Vec<CallbackToken>, Error> {

@@ -310,8 +310,10 @@ impl Settings {
             let checked = checked.map_err(|problem| format!("`{name}`: {problem}"));
             Ok((name, checked.map_err(invalid("notify_commands"))?))
         });
+        let zones = callback.iter().flat_map(|callback| &callback.zones);
+        let zones = zones.map(ToString::to_string).collect();
         let delivery = delivery::Settings {
-            outbound: Outbound::new(allow, named, outbound::Limits::default()),
+            outbound: Outbound::new(allow, named, outbound::Limits::default()).refusing(zones),
             commands: commands.collect::<Result<_, ConfigurationError>>()?,
             url,
         };

@@ -1,13 +1,15 @@
-//! Joins callback servers to the state: keeps the table of known ids, and hands hits to the recorder.
+//! Joins callback servers to the state: keeps the table of known ids, and converts hits for the recorder.
+
+mod rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use callback::{Callbacks, Hit, Kind, Server, ServerId, StartError, Table, Tag, Transport};
-use model::Clock;
+use callback::{Bound, Callbacks, Hit, Kind, Server, ServerId, StartError, Table, Tag, Transport};
 use model::callback::{CallbackId, CallbackToken, CallbackTokens, Heard, Request};
-use reconciler::{CallbackHit, Handle, record_callbacks};
+use model::{Callback, Clock};
+use reconciler::{CallbackHit, Handle, Missed, record_callbacks};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -19,9 +21,9 @@ pub(crate) struct Hearing {
     recording: JoinHandle<()>,
 }
 
-/// Binds the sockets, and starts to answer and to record.
+/// Starts to answer and to record.
 pub(crate) fn hear(
-    settings: callback::Settings,
+    bound: Bound,
     handle: &Handle,
     clock: Arc<dyn Clock>,
 ) -> Result<Hearing, StartError> {
@@ -29,16 +31,14 @@ pub(crate) fn hear(
     follower.refresh();
     let (hit, hits) = mpsc::channel(CALLBACK_HITS);
     let now = Arc::new(move || clock.now().into());
-    let callbacks = callback::start(settings, now, follower.table.subscribe(), hit)?;
+    let callbacks = callback::start(bound, now, follower.table.subscribe(), hit)?;
     tracing::info!(dns = ?callbacks.dns, http = ?callbacks.http, "callback servers are answered");
-    let (recorder, recorded) = mpsc::channel(1);
-    let recording = record_callbacks(handle.clone(), recorded);
+    let table = follower.table.subscribe();
+    let recording = record_callbacks(handle.clone(), hits, converted, move || missed(&table));
     Ok(Hearing {
         callbacks,
         following: tokio::spawn(follower.follow()),
-        recording: tokio::spawn(async move {
-            tokio::join!(hand_on(hits, recorder), recording);
-        }),
+        recording: tokio::spawn(recording),
     })
 }
 
@@ -57,8 +57,15 @@ impl Hearing {
 struct Follower {
     handle: Handle,
     version: Option<u64>,
-    servers: HashMap<CallbackId, (CallbackTokens, Server)>,
+    servers: HashMap<CallbackId, Answered>,
     table: watch::Sender<Arc<Table>>,
+}
+
+/// A server in the table, with the records that it was made of.
+struct Answered {
+    callback: Arc<Callback>,
+    tokens: CallbackTokens,
+    server: Server,
 }
 
 impl Follower {
@@ -94,19 +101,29 @@ impl Follower {
             return;
         };
         self.version = version;
-        let mut before = std::mem::take(&mut self.servers);
-        for (id, tokens) in answered {
-            let server = match before.remove(&id) {
-                Some((same, server)) if Arc::ptr_eq(&same, &tokens) => server,
-                changed => Server {
-                    tags: Arc::new(tokens.values().filter_map(|it| tag(it)).collect()),
-                    counts: changed.map(|(_, server)| server.counts).unwrap_or_default(),
-                },
+        let mut known = std::mem::take(&mut self.servers);
+        for (callback, tokens) in answered {
+            let before = known.remove(&callback.id);
+            let mut server = before
+                .as_ref()
+                .map(|it| it.server.clone())
+                .unwrap_or_default();
+            let is_same = |before: &Answered| Arc::ptr_eq(&before.tokens, &tokens);
+            if !before.as_ref().is_some_and(is_same) {
+                server.tags = Arc::new(tokens.values().filter_map(|it| tag(it)).collect());
+            }
+            if before.is_none_or(|before| before.callback.rules != callback.rules) {
+                server.rules = Arc::new(rules::converted(&callback.rules));
+            }
+            let answered = Answered {
+                callback,
+                tokens,
+                server,
             };
-            self.servers.insert(id, (tokens, server));
+            self.servers.insert(answered.callback.id, answered);
         }
         let servers = self.servers.iter();
-        let servers = servers.filter_map(|(id, (_, server))| Some((parsed(id)?, server.clone())));
+        let servers = servers.filter_map(|(id, it)| Some((parsed(id)?, it.server.clone())));
         let table = Table {
             servers: servers.collect::<HashMap<ServerId, _>>(),
         };
@@ -124,13 +141,17 @@ fn parsed<T: std::str::FromStr>(id: &impl ToString) -> Option<T> {
     id.to_string().parse().ok()
 }
 
-async fn hand_on(mut hits: mpsc::Receiver<Hit>, recorder: mpsc::Sender<CallbackHit>) {
-    while let Some(hit) = hits.recv().await {
-        let Some(hit) = converted(hit) else { continue };
-        if recorder.send(hit).await.is_err() {
-            return;
-        }
-    }
+fn missed(table: &watch::Receiver<Arc<Table>>) -> Vec<Missed> {
+    let of = |(id, server): (&ServerId, &Server)| {
+        let (unknown_tags, dropped) = server.counts.take();
+        let server = parsed(id).filter(|_| unknown_tags + dropped > 0)?;
+        Some(Missed {
+            server,
+            unknown_tags,
+            dropped,
+        })
+    };
+    table.borrow().servers.iter().filter_map(of).collect()
 }
 
 fn converted(hit: Hit) -> Option<CallbackHit> {
@@ -169,6 +190,7 @@ fn converted(hit: Hit) -> Option<CallbackHit> {
             tag: hit.tag.as_ref().and_then(parsed),
             request,
             answer: hit.answer,
+            rule: hit.rule,
         },
         raw,
     })

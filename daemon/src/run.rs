@@ -152,6 +152,8 @@ where
     let address = listener.local_addr().map_err(Error::Runtime)?;
     let root = settings.state;
     check_folder(&root)?;
+    // A daemon that cannot be reached must not touch the state.
+    let callbacks = settings.callback.map(callback::bind).transpose()?;
     let clock = Arc::new(SystemClock::new());
     let options = Options {
         root: root.clone(),
@@ -175,8 +177,10 @@ where
             certificate: tls.as_ref().map(Tls::expires),
             backup_within: settings.backup_within,
         },
-        callbacks: settings.callback.as_ref().map(|callback| CallbackSettings {
-            zones: callback.zones.iter().map(ToString::to_string).collect(),
+        callbacks: callbacks.as_ref().map(|bound| CallbackSettings {
+            zones: (bound.settings.zones.iter())
+                .map(ToString::to_string)
+                .collect(),
         }),
     })
     .await?;
@@ -194,9 +198,7 @@ where
     delivery.url.get_or_insert_with(|| url.clone());
     let delivery = Arc::new(delivery);
     front.delivery = delivery.clone();
-    let hearing = settings
-        .callback
-        .map(|settings| hear(settings, &handle, clock));
+    let hearing = callbacks.map(|bound| hear(bound, &handle, clock));
     let hearing = hearing.transpose()?;
     let serving = Serving {
         handle: handle.clone(),

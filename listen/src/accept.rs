@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,9 +16,10 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::addresses::{Addresses, Cidr};
-use crate::limits::{ACCEPT_PAUSE, HANDSHAKE, HEAD_BYTES};
+use crate::limits::{ACCEPT_PAUSE, HANDSHAKE, HEAD_BYTES, WARNING_PAUSE};
 use crate::tls::ServerTls;
 
 /// The future that ends the service.
@@ -91,8 +91,17 @@ pub async fn accept<F>(
 {
     let permits = Arc::new(Semaphore::new(bounds.connections));
     let addresses = Addresses::default();
-    let mut is_full = false;
-    let mut crowded = None;
+    let mut warned: Option<Instant> = None;
+    // Strangers decide how often connections are refused, and with how many addresses.
+    let mut may_warn = || {
+        let is_time = warned.is_none_or(|last| last.elapsed() >= WARNING_PAUSE);
+        warned = if is_time {
+            Some(Instant::now())
+        } else {
+            warned
+        };
+        is_time
+    };
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -107,8 +116,7 @@ pub async fn accept<F>(
             }
         };
         let Ok(permit) = permits.clone().try_acquire_owned() else {
-            // Logged only once until there is room again, because there may be thousands of refusals.
-            if !mem::replace(&mut is_full, true) {
+            if may_warn() {
                 tracing::warn!(
                     connections = bounds.connections,
                     "connections are refused because there are too many"
@@ -116,10 +124,9 @@ pub async fn accept<F>(
             }
             continue;
         };
-        is_full = false;
         let address = peer.ip();
-        let Some(place) = addresses.enter(address, bounds) else {
-            if crowded.replace(address) != Some(address) {
+        let Some(place) = addresses.enter(address, bounds.per_address, &bounds.uncounted) else {
+            if may_warn() {
                 tracing::warn!(
                     %address,
                     connections = bounds.per_address,

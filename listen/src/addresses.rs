@@ -8,8 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ipnet::IpNet;
 
-use crate::accept::Bounds;
-
 /// The address, or its IPv6 network of 64 bits, because a home or data centre usually has a whole network.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -51,11 +49,13 @@ impl FromStr for Cidr {
     }
 }
 
-#[derive(Clone, Default)]
-pub(crate) struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
+/// The connections of each address.
+#[derive(Debug, Clone, Default)]
+pub struct Addresses(Arc<Mutex<HashMap<IpAddr, usize>>>);
 
 /// Counts one connection until it is dropped.
-pub(crate) struct Place {
+#[derive(Debug)]
+pub struct Place {
     addresses: Addresses,
     /// None if the connections of this address are not counted.
     counted: Option<IpAddr>,
@@ -63,15 +63,14 @@ pub(crate) struct Place {
 
 impl Addresses {
     /// Counts one more connection, unless its address has too many. Connections from this machine are not counted.
-    pub(crate) fn enter(&self, address: IpAddr, bounds: &Bounds) -> Option<Place> {
+    pub fn enter(&self, address: IpAddr, limit: usize, uncounted: &[Cidr]) -> Option<Place> {
         let address = address.to_canonical();
-        let is_counted =
-            !address.is_loopback() && !bounds.uncounted.iter().any(|it| it.contains(address));
+        let is_counted = !address.is_loopback() && !uncounted.iter().any(|it| it.contains(address));
         let counted = is_counted.then(|| network(address));
         if let Some(counted) = counted {
             let mut connections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let count = connections.entry(counted).or_default();
-            if *count >= bounds.per_address {
+            if *count >= limit {
                 return None;
             }
             *count += 1;
@@ -102,8 +101,6 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -148,15 +145,8 @@ mod tests {
     #[test]
     fn connections_of_a_remote_address_are_limited() {
         let proxy = "192.0.2.1".parse().unwrap();
-        let bounds = Bounds {
-            connections: 10,
-            per_address: 2,
-            uncounted: vec![proxy],
-            head: Duration::ZERO,
-            drain: Duration::ZERO,
-        };
         let addresses = Addresses::default();
-        let enter = |address: &str| addresses.enter(address.parse().unwrap(), &bounds);
+        let enter = |address: &str| addresses.enter(address.parse().unwrap(), 2, &[proxy]);
         let first = enter("198.51.100.7");
         let second = enter("::ffff:198.51.100.7");
         assert!(first.is_some() && second.is_some());

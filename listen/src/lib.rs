@@ -15,5 +15,5 @@ mod tls;
 mod validity;
 
 pub use accept::{Bounds, Connection, Stop, accept, serve};
-pub use addresses::{Cidr, network};
+pub use addresses::{Addresses, Cidr, Place, network};
 pub use tls::{ServerTls, Tls, TlsError, TlsFiles};

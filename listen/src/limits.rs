@@ -6,6 +6,9 @@ use std::time::Duration;
 /// notices it.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// Pause between two warnings that connections are refused.
+pub(crate) const WARNING_PAUSE: Duration = Duration::from_secs(60);
+
 /// Time for a TLS handshake: some round trips on a slow connection.
 pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
 

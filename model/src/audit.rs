@@ -92,6 +92,7 @@ kinds! {
     ChannelDeleted = "channel_deleted",
     CallbackCreated = "callback_created",
     CallbackDeleted = "callback_deleted",
+    CallbackRulesSet = "callback_rules_set",
     /// A name of a callback server was made.
     CallbackTokenCreated = "callback_token_created",
     CallbackTokenEnded = "callback_token_ended",

@@ -3,6 +3,7 @@
 //! Interactions are numbered for each server. Number `n` is in page `n / INTERACTION_PAGE`, so a number leads to its file. A page
 //! also ends with its day and when it is large. Then the numbers continue with the next page: they increase, with gaps.
 
+mod rules;
 mod sampling;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use thiserror::Error;
 use workflow::is_obeyed;
 use workflow::notify::NotifyName;
 
+pub use self::rules::{CallbackRule, CallbackRules, Ignored, RuleAnswer};
 pub use self::sampling::{Sampling, Share};
 use crate::limits::{
     INTERACTION_BYTES, INTERACTION_PAGE, INTERACTION_PAGES_INDEXED, INTERACTION_RAW_PAGE,
@@ -56,8 +58,10 @@ macro_rules! base32 {
         impl FromStr for $name {
             type Err = ParseNameError;
 
+            /// In any case of its letters.
             fn from_str(text: &str) -> Result<Self, ParseNameError> {
-                let bytes: Option<[u8; $length]> = text.as_bytes().try_into().ok();
+                let lower = text.to_ascii_lowercase();
+                let bytes: Option<[u8; $length]> = lower.as_bytes().try_into().ok();
                 let bytes = bytes.filter(|bytes| bytes.iter().all(|byte| BASE32.contains(byte)));
                 bytes.map(Self).ok_or(ParseNameError { length: $length })
             }
@@ -110,6 +114,8 @@ pub struct Callback {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_days: Option<u32>,
     pub interactions: Interactions,
+    #[serde(default, skip_serializing_if = "CallbackRules::is_empty")]
+    pub rules: CallbackRules,
     /// Nobody sees it any more. Its files are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_deleted: bool,
@@ -144,6 +150,9 @@ pub struct Interactions {
     pub bytes: u64,
     /// How many were left out: of a flood, or because of a limit.
     pub left_out: u64,
+    /// How many queries and requests had a tag that is unknown or has ended. They are not recorded.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub unknown_tags: u64,
 }
 
 impl Default for Interactions {
@@ -159,6 +168,7 @@ impl Default for Interactions {
             count: 0,
             bytes: 0,
             left_out: 0,
+            unknown_tags: 0,
         }
     }
 }
@@ -301,6 +311,9 @@ pub struct Interaction {
     /// How many of the same tag were left out since the one before.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub left_out: u64,
+    /// How many more of the same came from the same address in the same moment. Only the first one is kept.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub repeats: u64,
     /// Where its raw request begins in the file of its page, and how long it is.
     pub raw_at: u64,
     pub raw_bytes: u64,
@@ -317,9 +330,12 @@ pub struct Heard {
     pub request: Request,
     /// What was answered, in a few words.
     pub answer: String,
+    /// The name of the rule that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     Dns {
@@ -445,6 +461,7 @@ pub struct NewInteraction {
     /// Of a name that has a record of its own, the decision knows it.
     pub planted: Planted,
     pub left_out: u64,
+    pub repeats: u64,
     pub raw: Vec<u8>,
 }
 

@@ -50,6 +50,7 @@ pub use blobs::{MoveBlob, RemoveBlob, StoreBlob};
 pub use callbacks::{
     ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, EndCallbackToken,
     ExpireCallbackTokens, IndexInteractions, PageLines, RecordInteractions, RemoveInteractions,
+    SetCallbackRules,
 };
 pub use channels::{
     DeleteChannel, FailedMessage, NoteRestored, ResealChannel, SendAgain, SetAnswer, SetChannel,

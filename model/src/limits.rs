@@ -450,6 +450,20 @@ pub const CALLBACK_TOKEN_LIFE: TimeDelta = TimeDelta::days(90);
 /// Characters of the note of such a name.
 pub const CALLBACK_NOTE_CHARS: usize = 200;
 
+/// Fixed answers of a callback server, and their bytes together: its record is written with each commit of interactions.
+pub const CALLBACK_RULES: usize = 50;
+pub const CALLBACK_RULE_BYTES: usize = 64 * 1024;
+
+/// Headers of an answer, and values of one type of DNS.
+pub(crate) const CALLBACK_RULE_HEADERS: usize = 50;
+pub(crate) const CALLBACK_RECORDS: usize = 16;
+
+/// Longest delay of an answer. It keeps one of few connections.
+pub(crate) const CALLBACK_RULE_DELAY_MS: u64 = 30_000;
+
+/// Addresses, user agents or types that a callback server ignores.
+pub(crate) const CALLBACK_IGNORED: usize = 100;
+
 /// Days for which interactions are kept, unless the server says otherwise, and at most.
 pub const INTERACTION_DAYS: u32 = 30;
 pub const INTERACTION_DAYS_MOST: u32 = 3_650;
@@ -481,3 +495,9 @@ pub(crate) const KEPT_WHILE_BUSY: u64 = 10;
 
 /// Hits in a second of all tags together, up to which the first hits of each tag are certainly kept.
 pub(crate) const SAMPLED_ABOVE: u64 = 5_000;
+
+/// Minutes after which it is forgotten how many hits of a tag were left out. The sum of the server has them.
+pub(crate) const LEFT_OUT_MINUTES: i64 = 60;
+
+/// Tags whose hits are counted: 10 MB. With more of them counting begins anew.
+pub(crate) const SAMPLED_TAGS: usize = 100_000;

@@ -228,6 +228,7 @@ fn ended_by(world: &World, action: &AuditAction) -> Vec<(Credential, String)> {
         | Kind::ScanResumed
         | Kind::CallbackCreated
         | Kind::CallbackDeleted
+        | Kind::CallbackRulesSet
         | Kind::CallbackTokenCreated
         | Kind::CallbackTokenEnded
         | Kind::BlobStored

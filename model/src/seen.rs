@@ -130,6 +130,10 @@ impl<'w> Seen<'w> {
         self.rights.sees(link.project).then_some(link)
     }
 
+    pub fn may(self, scope: Scope, project: ProjectId) -> bool {
+        self.rights.may(scope, project)
+    }
+
     pub fn callbacks(self) -> impl Iterator<Item = &'w Arc<Callback>> {
         let callbacks = self.world.callbacks();
         callbacks.filter(move |callback| self.rights.sees(callback.project))

@@ -21,6 +21,8 @@ pub enum Error {
         range: &'static str,
         config_file: String,
     },
+    #[error("{host} is in `{zone}`, the zone of this daemon's callback servers; name another host")]
+    OwnZone { host: String, zone: String },
     #[error("the URL is unusable: {0}")]
     Url(&'static str),
     #[error("{0:?} is no host name or address in ASCII")]
@@ -46,7 +48,11 @@ impl Error {
     pub const fn is_permanent(&self) -> bool {
         matches!(
             self,
-            Self::Forbidden { .. } | Self::Url(_) | Self::Host(_) | Self::Ca(_)
+            Self::Forbidden { .. }
+                | Self::OwnZone { .. }
+                | Self::Url(_)
+                | Self::Host(_)
+                | Self::Ca(_)
         )
     }
 }

@@ -49,6 +49,8 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Outbound {
     allow: Vec<Allowed>,
+    /// Zones whose names lead back to this daemon.
+    zones: Vec<String>,
     config_file: String,
     limits: Limits,
     /// Trusts the machine's certificates, which are read at the first use.
@@ -60,9 +62,32 @@ impl Outbound {
     pub fn new(allow: Vec<Allowed>, config_file: impl Into<String>, limits: Limits) -> Self {
         Self {
             allow,
+            zones: Vec::new(),
             config_file: config_file.into(),
             limits,
             machine: OnceLock::new(),
+        }
+    }
+
+    /// Refuses every name in these zones. They belong to callback servers: whoever plants such a name in a channel must not make
+    /// the daemon report itself.
+    #[must_use]
+    pub fn refusing(self, zones: Vec<String>) -> Self {
+        Self { zones, ..self }
+    }
+
+    fn check_zone(&self, host: &str) -> Result<(), Error> {
+        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let is_in = |zone: &&String| {
+            let above = host.strip_suffix(zone.as_str());
+            above.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        match self.zones.iter().find(is_in) {
+            Some(zone) => Err(Error::OwnZone {
+                zone: zone.clone(),
+                host,
+            }),
+            None => Ok(()),
         }
     }
 
@@ -72,6 +97,7 @@ impl Outbound {
     /// No address is found, allowed or reachable.
     pub async fn connect(&self, host: &str, port: u16) -> Result<Stream, Error> {
         let host = check_host(host)?;
+        self.check_zone(host)?;
         let unreachable = |reason: String| Error::Unreachable {
             host: host.to_owned(),
             port,

@@ -4,11 +4,15 @@
 //! and commits the rest: at once when it was idle, and otherwise a few times a second.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use chrono::TimeDelta;
 use futures_util::future::join_all;
-use model::callback::{CallbackId, Heard, IndexedPage, NewInteraction, Planted, Sampling, Share};
+use model::callback::{
+    CallbackId, CallbackTag, Heard, IndexedPage, NewInteraction, Planted, Request, RequestType,
+    Sampling, Share,
+};
 use model::decide::{
     ClearCallback, DeleteCallback, ExpireCallbackTokens, RecordInteractions, RemoveInteractions,
 };
@@ -20,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::RemovalError;
 use crate::handle::Handle;
-use crate::limits::{RECORDED_BYTES, RECORDING_PAUSE};
+use crate::limits::{COUNTING_PAUSE, RECORDED_BYTES, RECORDING_PAUSE};
 
 /// The part of the configuration of callbacks that the API shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,22 +50,49 @@ impl CallbackHit {
     }
 }
 
-/// Records hits until their channel is closed and empty.
-pub async fn record_callbacks(handle: Handle, mut hits: mpsc::Receiver<CallbackHit>) {
+/// What was answered of a server and is no hit.
+#[derive(Debug, Clone, Copy)]
+pub struct Missed {
+    pub server: CallbackId,
+    /// They had a tag that is unknown or has ended.
+    pub unknown_tags: u64,
+    /// The channel had no room.
+    pub dropped: u64,
+}
+
+/// Records hits until their channel is closed and empty. `missed` tells what else was answered since its last call.
+pub async fn record_callbacks<H>(
+    handle: Handle,
+    mut hits: mpsc::Receiver<H>,
+    read: impl Fn(H) -> Option<CallbackHit>,
+    missed: impl Fn() -> Vec<Missed>,
+) {
     let mut recorder = Recorder::default();
     let mut next_commit = Instant::now();
-    while let Some(first) = hits.recv().await {
-        recorder.take(&handle, first);
+    let mut counts = tokio::time::interval(COUNTING_PAUSE);
+    loop {
+        let first = tokio::select! {
+            first = hits.recv() => first,
+            _ = counts.tick() => {
+                recorder.count(missed());
+                recorder.commit(&handle, true).await;
+                continue;
+            }
+        };
+        let Some(first) = first else { break };
+        recorder.take(&handle, read(first));
         while recorder.bytes < RECORDED_BYTES {
             // What waits already is taken even if the time is over.
             match timeout_at(next_commit, hits.recv()).await {
-                Ok(Some(hit)) => recorder.take(&handle, hit),
+                Ok(Some(hit)) => recorder.take(&handle, read(hit)),
                 Ok(None) | Err(_) => break,
             }
         }
         next_commit = Instant::now() + RECORDING_PAUSE;
-        recorder.commit(&handle).await;
+        recorder.commit(&handle, false).await;
     }
+    recorder.count(missed());
+    recorder.commit(&handle, true).await;
 }
 
 #[derive(Default)]
@@ -76,16 +107,37 @@ struct Recorder {
 #[derive(Default)]
 struct Waiting {
     new: Vec<NewInteraction>,
+    /// The places of the newest ones in `new`.
+    same: HashMap<(IpAddr, Option<CallbackTag>, Request), usize>,
     left_out: u64,
+    unknown_tags: u64,
     /// As of the last commit.
     share: Option<Share>,
 }
 
 impl Recorder {
-    fn take(&mut self, handle: &Handle, hit: CallbackHit) {
+    fn count(&mut self, missed: Vec<Missed>) {
+        for it in missed {
+            let waiting = self.waiting.entry(it.server).or_default();
+            waiting.left_out += it.dropped;
+            waiting.unknown_tags += it.unknown_tags;
+        }
+    }
+
+    fn take(&mut self, handle: &Handle, hit: Option<CallbackHit>) {
+        let Some(hit) = hit else { return };
         let weight = hit.weight();
         let CallbackHit { server, heard, raw } = hit;
         let waiting = self.waiting.entry(server).or_default();
+        let same = (heard.address(), heard.tag, heard.request.clone());
+        let before = waiting.same.get(&same);
+        if let Some(before) = before.and_then(|place| waiting.new.get_mut(*place)) {
+            // Queries that are sent again differ in their number. The body of a request may say something new.
+            if heard.request.kind() == RequestType::Dns || before.raw == raw {
+                before.repeats += 1;
+                return;
+            }
+        }
         let share = *waiting.share.get_or_insert_with(|| {
             let share = |callback: &Arc<Callback>| callback.interactions.share();
             let known = handle
@@ -96,10 +148,12 @@ impl Recorder {
         match self.sampling.keep(heard.at, server, heard.tag, share) {
             Some(left_out) => {
                 self.bytes += weight;
+                waiting.same.insert(same, waiting.new.len());
                 waiting.new.push(NewInteraction {
                     heard,
                     planted: Planted::default(),
                     left_out,
+                    repeats: 0,
                     raw,
                 });
             }
@@ -107,20 +161,24 @@ impl Recorder {
         }
     }
 
-    /// Records everything that waits. What cannot be recorded is counted with the next one of its tag.
-    async fn commit(&mut self, handle: &Handle) {
+    /// Records everything that waits. What cannot be recorded is counted with the next one of its tag. Counts alone are recorded
+    /// rarely.
+    async fn commit(&mut self, handle: &Handle, with_counts: bool) {
         self.bytes = 0;
         let is_low = handle.state().room() != Room::Enough;
         let mut records = Vec::new();
         for (server, waiting) in &mut self.waiting {
             waiting.share = None;
-            if waiting.new.is_empty() {
+            waiting.same.clear();
+            let has_counts = waiting.left_out + waiting.unknown_tags > 0;
+            if waiting.new.is_empty() && !(with_counts && has_counts) {
                 continue;
             }
             records.push(RecordInteractions {
                 server: *server,
                 new: Arc::new(std::mem::take(&mut waiting.new)),
                 left_out: waiting.left_out,
+                unknown_tags: waiting.unknown_tags,
             });
         }
         let submitted = join_all(records.into_iter().map(|record| async move {
@@ -134,7 +192,7 @@ impl Recorder {
             let server = record.server;
             let waiting = self.waiting.entry(server).or_default();
             let Err(error) = recorded else {
-                waiting.left_out = 0;
+                (waiting.left_out, waiting.unknown_tags) = (0, 0);
                 index(handle, server).await;
                 continue;
             };
@@ -147,8 +205,9 @@ impl Recorder {
         // Servers come and go.
         let state = handle.state();
         let is_there = |server| state.read(|world| world.callback(server).is_some());
-        self.waiting
-            .retain(|server, waiting| waiting.left_out > 0 && is_there(*server));
+        self.waiting.retain(|server, waiting| {
+            waiting.left_out + waiting.unknown_tags > 0 && is_there(*server)
+        });
     }
 }
 

@@ -44,7 +44,7 @@ mod watch;
 mod worker;
 
 pub use blobs::{BlobSettings, BlobUpload, Blobs, NewBlob, Stored};
-pub use callbacks::{CallbackHit, CallbackSettings, record_callbacks};
+pub use callbacks::{CallbackHit, CallbackSettings, Missed, record_callbacks};
 pub use checkout::{Piece, SourceFiles};
 pub use clock::{ClockTrouble, ClockWatch, jump};
 pub use dispatch::RerunOf;

@@ -166,5 +166,8 @@ pub(crate) const DEVICE_LOGINS: usize = 1_000;
 /// The shortest time between two commits of interactions, unless they are large: a live feed gets four a second.
 pub(crate) const RECORDING_PAUSE: Duration = Duration::from_millis(250);
 
+/// How often it is recorded how much else callback servers have answered, without an interaction.
+pub(crate) const COUNTING_PAUSE: Duration = Duration::from_secs(10);
+
 /// Bytes of interactions that are committed before this time is over. A commit has at most 1 MiB.
 pub(crate) const RECORDED_BYTES: usize = 512 * 1024;

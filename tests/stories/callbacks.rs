@@ -83,14 +83,17 @@ fn who_uses_a_planted_name_is_heard_and_what_a_list_has_shown_survives_a_kill() 
         ask(dns.number(), &name.to_uppercase());
         !numbers(&world, &["--type", "dns"]).is_empty()
     });
-    let mut stream = TcpStream::connect(("127.0.0.1", http.number())).unwrap();
-    write!(
-        stream,
-        "PUT /x?y HTTP/1.1\r\nHost: {name}\r\nX-Case: Kept\r\nContent-Length: 3\r\n\r\nabc"
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let request = |line: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", http.number())).unwrap();
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: {name}\r\nX-Case: Kept\r\nContent-Length: 3\r\n\r\nabc"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = request("PUT /x?y");
     let label = name.strip_suffix(".cb.test").unwrap();
     let reversed: String = label.chars().rev().collect();
     assert!(answer.ends_with(&format!("\r\n\r\n{reversed}")), "{answer}");
@@ -103,15 +106,32 @@ fn who_uses_a_planted_name_is_heard_and_what_a_list_has_shown_survives_a_kill() 
         .map(|key| found[key].as_str().unwrap_or_default());
     assert_eq!(shown, ["PUT", "/x?y", &name, "login form", "200"]);
 
+    // A rule answers soon after it was set, and the interaction has its name.
+    let rules = world.path("rules.yaml");
+    let text = "rules: [{type: http, name: inside, path: /go, status: 302, headers: {Location: 'http://169.254.169.254/'}}]\n";
+    std::fs::write(&rules, text).unwrap();
+    world.everscan(&["callback", "rule", "set", "oast", rules.to_str().unwrap()]);
+    eventually("the rule answers", || {
+        request("GET /go?q").contains("\r\nlocation: http://169.254.169.254/\r\n")
+    });
+    eventually("its request is recorded", || {
+        let newest = world.json(&["callback", "list", "oast", "--type", "http", "--limit", "1"]);
+        newest["items"][0]["rule"] == "inside"
+    });
+
     // The daemon dies while it is flooded.
     let is_over = Arc::new(AtomicBool::new(false));
     let flood = thread::spawn({
-        let (is_over, port, query) = (is_over.clone(), dns.number(), query(&name));
+        let (is_over, port, name) = (is_over.clone(), dns.number(), name.clone());
         move || {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-            while !is_over.load(Ordering::Relaxed) {
+            // The same query again would be a repeat.
+            for number in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
                 // Nobody listens after the end of the daemon.
-                let _ = socket.send_to(&query, ("127.0.0.1", port));
+                let _ = socket.send_to(&query(&format!("{number}.{name}")), ("127.0.0.1", port));
                 thread::yield_now();
             }
         }
@@ -172,6 +192,7 @@ fn what_cannot_work_is_refused_at_the_start_in_words() {
             world.daemon_log()
         );
         assert!(world.daemon_log().contains(words), "{}", world.daemon_log());
+        assert!(!world.path("state").exists(), "ports come before the state");
     }
     let mut world = World::new();
     world.init_repository();

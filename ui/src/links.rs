@@ -256,6 +256,26 @@ pub fn callback(id: &str) -> String {
     format!("/callbacks/{}", segment(id))
 }
 
+pub fn create_callback(project_name: &str) -> String {
+    format!("{}/callbacks", project(project_name))
+}
+
+pub fn delete_callback(id: &str) -> String {
+    format!("{}/delete", callback(id))
+}
+
+pub fn callback_rules(id: &str) -> String {
+    format!("{}/rules", callback(id))
+}
+
+pub fn callback_tokens(id: &str) -> String {
+    format!("{}/tokens", callback(id))
+}
+
+pub fn end_callback_token(id: &str, tag: &str) -> String {
+    format!("{}/{}/end", callback_tokens(id), segment(tag))
+}
+
 pub fn interaction(callback: &str, number: u64) -> String {
     format!("{}/{number}", self::callback(callback))
 }

@@ -10,7 +10,7 @@ pub struct Callback {
     pub id: String,
     pub project: String,
     pub name: String,
-    /// What to plant without a tag: the name of the server in each zone.
+    /// What to plant without a tag: the name of the server in each zone. Empty without `callback:read`.
     pub names: Vec<String>,
     pub created_at: DateTime<Utc>,
     pub created_by: String,
@@ -24,6 +24,9 @@ pub struct Callback {
     pub bytes: u64,
     /// How many interactions were left out: of a flood, or because of a limit.
     pub left_out: u64,
+    /// How many queries and requests had a tag that is unknown or has ended. They are answered and not recorded.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub unknown_tags: u64,
     /// Whether a limit is reached. Then nothing more is recorded.
     pub full: bool,
 }
@@ -90,9 +93,15 @@ pub struct Interaction {
     pub request: InteractionRequest,
     /// What was answered, in a few words.
     pub answer: String,
+    /// The name of the rule that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// How many of the same tag were left out since the one before.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub left_out: u64,
+    /// How many more of the same came from the same address in the same moment. Only the first one is kept.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub repeats: u64,
     pub raw_bytes: u64,
     /// The raw request in base64, if it was asked for. Of HTTP: the head, then the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,14 +148,17 @@ impl InteractionRequest {
         match self {
             Self::Dns { name, qtype, .. } => format!("{qtype} {name}"),
             Self::Http {
-                malformed: true, ..
-            } => "malformed request".to_owned(),
-            Self::Http {
                 method,
                 target,
                 host,
+                malformed,
                 ..
-            } => format!("{method} {host} {target}"),
+            } => {
+                let malformed = if *malformed { "malformed request" } else { "" };
+                let parts = [malformed, method, host, target].into_iter();
+                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+                parts.join(" ")
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::callback::{CallbackToken, Interaction, Request};
-use model::{Callback, CallbackTag, Seen};
+use model::{Callback, CallbackTag, Scope, Seen};
 use wire::InteractionRequest;
 
 pub(crate) fn callback(seen: Seen<'_>, callback: &Callback, zones: &[String]) -> wire::Callback {
@@ -12,7 +12,10 @@ pub(crate) fn callback(seen: Seen<'_>, callback: &Callback, zones: &[String]) ->
         id: callback.id.to_string(),
         project: source.map_or_else(String::new, |source| source.name.to_string()),
         name: callback.name.to_string(),
-        names: names(callback, None, zones),
+        names: match seen.may(Scope::CallbackRead, callback.project) {
+            true => names(callback, None, zones),
+            false => Vec::new(),
+        },
         created_at: callback.created_at,
         created_by: callback.created_by.to_string(),
         keep_days: callback.keep_days,
@@ -20,6 +23,7 @@ pub(crate) fn callback(seen: Seen<'_>, callback: &Callback, zones: &[String]) ->
         interactions: callback.interactions.count,
         bytes: callback.interactions.bytes,
         left_out: callback.interactions.left_out,
+        unknown_tags: callback.interactions.unknown_tags,
         full: callback.is_full(),
     }
 }
@@ -64,7 +68,9 @@ pub(crate) fn interaction(it: &Interaction, raw: Option<&[u8]>) -> wire::Interac
         note: it.planted.note.clone(),
         request: request(&it.heard.request),
         answer: it.heard.answer.clone(),
+        rule: it.heard.rule.clone(),
         left_out: it.left_out,
+        repeats: it.repeats,
         raw_bytes: it.raw_bytes,
         raw: raw.map(|raw| STANDARD.encode(raw)),
     }

@@ -111,6 +111,33 @@ pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {
     user.delete_callback(&callback).await
 }
 
+pub(crate) fn rules(user: &Visible, named: &str) -> Result<wire::CallbackRules, Failure> {
+    Ok(convert::callback_rules::shown(&find(user, named)?.rules))
+}
+
+pub(super) async fn set_rules(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let callback = find(user, request.parameter(0))?;
+    let asked: wire::CallbackRules = request.body.json(&request.headers).await?;
+    set_rules_to(user, &callback, asked).await?;
+    Ok(reply::json(
+        StatusCode::OK,
+        &rules(user, request.parameter(0))?,
+    ))
+}
+
+pub(crate) async fn set_rules_to(
+    user: &Visible,
+    callback: &ShownCallback,
+    asked: wire::CallbackRules,
+) -> Result<(), Failure> {
+    let rules = convert::callback_rules::asked(asked)?;
+    let set = callback.map(|callback| decide::SetCallbackRules {
+        server: callback.id,
+        rules,
+    });
+    user.submit(set).await
+}
+
 pub(crate) fn tokens(
     user: &Visible,
     named: &str,
@@ -191,6 +218,17 @@ pub(crate) struct InteractionsQuery {
 }
 
 impl InteractionsQuery {
+    /// The newest interactions.
+    pub(crate) fn newest() -> Self {
+        Self {
+            filter: InteractionFilter::default(),
+            from: InteractionPlace::Before(None),
+            waits: false,
+            has_raw: false,
+            limit: INTERACTIONS_PAGE,
+        }
+    }
+
     pub(crate) fn of(query: &Query) -> Result<Self, Failure> {
         let number = |name: &str| -> Result<Option<u64>, Failure> {
             let parsed = query.get(name).map(str::parse).transpose();

@@ -22,6 +22,7 @@ pub(super) struct WorldMetrics {
     tokens: Gauge,
     circles: Gauge,
     channels_failing: Gauge,
+    interactions: Family<Labels<1>, Gauge>,
     masked_errors: Counter,
     certificate: Family<Labels<0>, Gauge>,
     backup: Family<Labels<0>, Gauge>,
@@ -42,6 +43,7 @@ impl WorldMetrics {
             tokens: add(registry, "tokens", "Access tokens"),
             circles: add(registry, "circles", "Groups of scans that wake each other, after more than 100 laps of under a minute each"),
             channels_failing: add(registry, "channels_failing", "Channels of notifications whose messages do not arrive"),
+            interactions: add(registry, "callback_interactions", "What callback servers have heard: kept, left_out (of a flood or at a limit), and with an unknown_tag"),
             masked_errors: add(registry, "masked_errors", "Errors reported by runners in which the daemon had to hide a secret"),
             certificate: add(registry, "certificate_expiry_timestamp_seconds", "When the certificate of the listener expires"),
             backup: add(registry, "backup_timestamp_seconds", "When the newest backup was made"),
@@ -82,6 +84,23 @@ impl WorldMetrics {
             );
             let failing = world.channels().filter(|it| it.failing.is_some());
             set(&self.channels_failing, failing.count());
+            let (mut kept, mut left_out, mut unknown) = (0, 0, 0);
+            for heard in world.callbacks().map(|it| it.interactions) {
+                kept += heard.count;
+                left_out += heard.left_out;
+                unknown += heard.unknown_tags;
+            }
+            let heard = [
+                ("kept", kept),
+                ("left_out", left_out),
+                ("unknown_tag", unknown),
+            ];
+            for (outcome, count) in heard {
+                let labels = [("outcome", outcome.to_owned())];
+                self.interactions
+                    .get_or_create(&labels)
+                    .set(count.cast_signed());
+            }
             for source in world.sources().filter(|source| source.configured) {
                 for kind in SourceConditionKind::ALL {
                     let labels = [

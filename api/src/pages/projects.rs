@@ -25,23 +25,29 @@ pub(super) fn list(frame: &Frame<'_>) -> Result<Response, Failure> {
 }
 
 pub(super) fn show(frame: &Frame<'_>) -> Result<Response, Failure> {
-    let page = page(frame, &Refused::default(), &Refused::default())?;
+    let page = page(frame, Forms::default())?;
     Ok(frame.page(page))
 }
 
-fn page(
-    frame: &Frame<'_>,
-    refused_var: &Refused,
-    refused_secret: &Refused,
-) -> Result<Markup, Failure> {
+/// What was refused of each form.
+#[derive(Default)]
+struct Forms {
+    var: Refused,
+    secret: Refused,
+    callback: Refused,
+}
+
+fn page(frame: &Frame<'_>, refused: Forms) -> Result<Markup, Failure> {
     let project = frame.parameter(0);
     let page = pages::Variables {
         project: &projects::show(frame.user, project)?,
         vars: &projects::all_vars(frame.user, project)?,
         secrets: &projects::all_secrets(frame.user, project)?,
         callbacks: &callbacks::list(frame.user, Some(project), &Window::first(CALLBACKS))?.items,
-        refused_var,
-        refused_secret,
+        has_callbacks: frame.user.callback_zones().is_some(),
+        refused_var: &refused.var,
+        refused_secret: &refused.secret,
+        refused_callback: &refused.callback,
     };
     Ok(pages::variables(&frame.visit, &page))
 }
@@ -54,13 +60,29 @@ fn back(frame: &Frame<'_>) -> Response {
     }
 }
 
-fn again(
-    frame: &Frame<'_>,
-    status: StatusCode,
-    var: &Refused,
-    secret: &Refused,
-) -> Result<Response, Failure> {
-    Ok(frame.html(status, page(frame, var, secret)?))
+fn again(frame: &Frame<'_>, status: StatusCode, refused: Forms) -> Result<Response, Failure> {
+    Ok(frame.html(status, page(frame, refused)?))
+}
+
+pub(super) async fn create_callback(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
+    let asked = wire::CreateCallback {
+        project: frame.parameter(0).to_owned(),
+        name: typed.text("name").trim().to_owned(),
+        keep_days: None,
+        keep_forever: false,
+    };
+    match callbacks::make(frame.user, asked).await {
+        Ok(made) => Ok(frame.done(model::Scope::CallbackRead, &links::callback(&made.id))),
+        Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
+        Err(failure) => {
+            let (status, callback) = frame.refused(failure, typed, &["name"])?;
+            let refused = Forms {
+                callback,
+                ..Forms::default()
+            };
+            again(frame, status, refused)
+        }
+    }
 }
 
 pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response, Failure> {
@@ -70,8 +92,12 @@ pub(super) async fn set_var(frame: &Frame<'_>, typed: &Typed) -> Result<Response
         Ok(_) => Ok(back(frame)),
         Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
         Err(failure) => {
-            let (status, refused) = frame.refused(failure, typed, &["name", "value"])?;
-            again(frame, status, &refused, &Refused::default())
+            let (status, var) = frame.refused(failure, typed, &["name", "value"])?;
+            let refused = Forms {
+                var,
+                ..Forms::default()
+            };
+            again(frame, status, refused)
         }
     }
 }
@@ -84,8 +110,12 @@ pub(super) async fn set_secret(frame: &Frame<'_>, typed: &Typed) -> Result<Respo
         Ok(_) => Ok(back(frame)),
         Err(failure) if !frame.may(model::Scope::ProjectRead) => Err(failure),
         Err(failure) => {
-            let (status, refused) = frame.refused(failure, typed, &["name"])?;
-            again(frame, status, &Refused::default(), &refused)
+            let (status, secret) = frame.refused(failure, typed, &["name"])?;
+            let refused = Forms {
+                secret,
+                ..Forms::default()
+            };
+            again(frame, status, refused)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Callback servers and interactions.
 
 use super::operation::{answers, does, lists, takes};
-use crate::limits::SMALL_BODY;
+use crate::limits::{SMALL_BODY, VALUE_BODY};
 
 routes! {
     User ListCallbacks GET "/v0/callbacks", ProjectRead; [PROJECT, LIMIT, CURSOR], 0,
@@ -12,6 +12,10 @@ routes! {
         answers::<wire::Callback>("Show a callback server");
     User DeleteCallback DELETE "/v0/callbacks/{callback}", CallbackWrite; [], 0,
         does("Delete a callback server with its interactions");
+    User ShowCallbackRules GET "/v0/callbacks/{callback}/rules", CallbackRead; [], 0,
+        answers::<wire::CallbackRules>("Show the fixed answers of a callback server, and what it ignores");
+    User SetCallbackRules PUT "/v0/callbacks/{callback}/rules", CallbackWrite; [], VALUE_BODY,
+        takes::<wire::CallbackRules, wire::CallbackRules>("Replace the fixed answers of a callback server, and what it ignores");
     User ListCallbackTokens GET "/v0/callbacks/{callback}/tokens", CallbackRead; [LIMIT, CURSOR], 0,
         lists::<wire::CallbackToken>("List the names of a callback server that were made one by one");
     User CreateCallbackToken POST "/v0/callbacks/{callback}/tokens", CallbackWrite; [], SMALL_BODY,
@@ -26,4 +30,9 @@ routes! {
 
     Page Callback GET "/callbacks/{callback}", CallbackRead; [TAG, TYPE, ADDRESS, IN_RAW, CURSOR], 0;
     Page Interaction GET "/callbacks/{callback}/{number}", CallbackRead; [], 0;
+    Action CreateCallback POST "/projects/{project}/callbacks", CallbackWrite; [], SMALL_BODY;
+    Action DeleteCallback POST "/callbacks/{callback}/delete", CallbackWrite; [], SMALL_BODY;
+    Action SetCallbackRules POST "/callbacks/{callback}/rules", CallbackWrite; [], VALUE_BODY;
+    Action CreateCallbackToken POST "/callbacks/{callback}/tokens", CallbackWrite; [], SMALL_BODY;
+    Action EndCallbackToken POST "/callbacks/{callback}/tokens/{tag}/end", CallbackWrite; [], SMALL_BODY;
 }

@@ -10,9 +10,9 @@ use model::decide::{
     Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateCallback, CreateCallbackToken,
     CreateRegistration, CreateUser, DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar,
     EndCallbackToken, LimitRunner, MakeUserLink, Maker, MoveToken, NewRegistration, Once,
-    Precondition, Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetChannel, SetMember,
-    SetPassword, SetRule, SetVar, SignOut, SignOutEverywhere, SignedInBy, Silence, Suspend,
-    UpdateUser,
+    Precondition, Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetCallbackRules,
+    SetChannel, SetMember, SetPassword, SetRule, SetVar, SignOut, SignOutEverywhere, SignedInBy,
+    Silence, Suspend, UpdateUser,
 };
 use model::retention::RetentionPolicy;
 use model::{
@@ -49,6 +49,7 @@ impl Submitted for Once<CreateRegistration> {}
 impl Submitted for CreateCallback {}
 impl Submitted for CreateCallbackToken {}
 impl Submitted for EndCallbackToken {}
+impl Submitted for SetCallbackRules {}
 impl Submitted for Resume {}
 impl Submitted for RevokeBlobLink {}
 impl Submitted for SetRule {}

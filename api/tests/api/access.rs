@@ -1,6 +1,6 @@
 //! Tests the access to every route of the table with every kind of token.
 
-use api::{Access, PublicRoute, ROUTES, Route};
+use api::{Access, PublicRoute, ROUTES, Route, UserRoute};
 use chrono::TimeDelta;
 use http::Method;
 use model::{PlainToken, Scope, Scopes, TokenKind};
@@ -34,6 +34,10 @@ fn expected(access: Access, kind: &Kind) -> Verdict {
     match (access, kind) {
         // The test runs on the same machine, and a link needs only the secret in its path.
         (Access::Public(_) | Access::Local(..) | Access::Link(_), _) => Verdict::Welcome,
+        // Each event needs its own scope.
+        (Access::User(UserRoute::Events, _), Kind::Personal(Scope::CallbackRead)) => {
+            Verdict::Welcome
+        }
         (Access::User(_, scope), Kind::Personal(held)) => {
             if Scopes::from_iter([*held]).allow(scope) {
                 Verdict::Welcome

@@ -210,6 +210,7 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         // Compared in `callbacks`.
         "/v0/callbacks".to_owned(),
         "/v0/callbacks/a".to_owned(),
+        "/v0/callbacks/a/rules".to_owned(),
         "/v0/callbacks/a/tokens".to_owned(),
         "/v0/callbacks/a/interactions".to_owned(),
         "/v0/callbacks/a/interactions/1".to_owned(),

@@ -39,9 +39,11 @@ impl Service {
                 tag: tag.map(|tag| tag.parse::<CallbackTag>().unwrap()),
                 request,
                 answer: "200".to_owned(),
+                rule: Some("page".to_owned()),
             },
             planted: Planted::default(),
             left_out: 0,
+            repeats: 0,
             raw,
         };
         let dns = Request::Dns {
@@ -65,6 +67,7 @@ impl Service {
                 new("198.51.100.7:4711", http, head),
             ]),
             left_out: 0,
+            unknown_tags: 0,
         };
         let state = self.handle.state();
         state.record_interactions(record).await.unwrap();
@@ -184,6 +187,31 @@ async fn the_event_of_an_interaction_has_nothing_raw() {
     assert_eq!(data, expected);
 }
 
+/// The stream opens with one of the two scopes, and sends what each allows.
+#[tokio::test]
+async fn events_need_the_scope_of_jobs_or_of_callbacks() {
+    let service = Service::follow(&["main"]).await;
+    let id = service.callback("main").await;
+    let robot = service.robot("robot", &[("main", Role::Operator)]).await;
+    let reader = service
+        .token_of(robot, vec![Scope::CallbackRead], None)
+        .await;
+    let mut stream = Call::get("/v0/events")
+        .bearer(&reader)
+        .open(service.address)
+        .await;
+    service.dispatch("build").await;
+    service.hear(&id, None).await;
+    let read = stream.until("event: interaction").await;
+    assert!(!read.contains("event: job"), "{read}");
+    let other = service.token_of(robot, vec![Scope::BlobRead], None).await;
+    let refused = Call::get("/v0/events")
+        .bearer(&other)
+        .send(service.address)
+        .await;
+    refused.problem(403, "forbidden");
+}
+
 #[tokio::test]
 async fn a_viewer_sees_counts_and_an_operator_sees_interactions() {
     let service = Service::follow(&["main", "other"]).await;
@@ -229,10 +257,72 @@ async fn a_viewer_sees_counts_and_an_operator_sees_interactions() {
         assert_eq!(found, expected, "{name}");
         let list = Call::get("/v0/callbacks").bearer(&bearer);
         let list = list.send(service.address).await.expect(200);
-        let is_listed = list["items"].as_array().unwrap().len() == 1;
+        let items = list["items"].as_array().unwrap();
+        let is_listed = items.len() == 1;
+        if let Some(item) = items.first() {
+            let has_names = !item["names"].as_array().unwrap().is_empty();
+            assert_eq!(has_names, role != Role::Viewer);
+        }
         assert_eq!(is_listed, project == "main" && role != Role::Maintainer);
     }
     service.get(&interactions).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn rules_are_replaced_as_a_whole_and_refused_in_words() {
+    let service = Service::start().await;
+    let id = service.callback("main").await;
+    let path = format!("/v0/callbacks/{id}/rules");
+    let empty = service.get(&path).await.expect(200);
+    assert_eq!(empty, json!({"rules": [], "ignore": {}}));
+    let rules = json!({
+        "rules": [
+            {"type": "http", "name": "redirect", "path": "/to/*", "status": 302, "headers": {"Location": "http://169.254.169.254/"}},
+            {"type": "dns", "name": "rebind", "label": "r", "record": "A", "values": ["203.0.113.1", "127.0.0.1"], "rotate": true},
+        ],
+        "ignore": {"addresses": ["192.0.2.0/24"]},
+    });
+    let put = async |body: &Value| {
+        let call = Call::new(Method::PUT, path.as_str()).json(body);
+        service.admin(call).await
+    };
+    let set = put(&rules).await;
+    check(&service, "callbacks/rules_set", &set);
+    assert_eq!(set.expect(200), rules);
+    let shown = service.get(&path).await;
+    check(&service, "callbacks/rules", &shown);
+    for (rule, expected) in [
+        (
+            json!({"type": "http", "name": "a", "headers": {"X": "a\r\nb"}}),
+            "rule `a`: headers",
+        ),
+        (
+            json!({"type": "http", "name": "a", "status": 99}),
+            "rule `a`: status",
+        ),
+        (
+            json!({"type": "dns", "name": "a", "record": "A", "values": ["::1"]}),
+            "is no A such as",
+        ),
+        (json!({"type": "http", "name": "a b"}), "name: "),
+        (
+            json!({"type": "http", "name": "a", "body": "x".repeat(70_000)}),
+            "together",
+        ),
+    ] {
+        let refused = put(&json!({"rules": [rule]}))
+            .await
+            .problem(400, "invalid_request");
+        let message = text(&refused["errors"][0]["message"]);
+        assert!(message.contains(expected), "{message}");
+    }
+    let many: Vec<_> = (0..51)
+        .map(|it| json!({"type": "http", "name": format!("r{it}")}))
+        .collect();
+    put(&json!({ "rules": many }))
+        .await
+        .problem(400, "invalid_request");
+    assert_eq!(service.get(&path).await.expect(200), rules);
 }
 
 #[tokio::test]

@@ -340,6 +340,9 @@ impl Tour {
         let created = self.send(Method::POST, "/v0/callbacks", &create).await;
         let id = text(&created.json()["id"]);
         let path = format!("/v0/callbacks/{id}");
+        let rules = json!({"rules": [{"type": "http", "name": "a"}]});
+        self.send(Method::PUT, &format!("{path}/rules"), &rules)
+            .await;
         let tokens = format!("{path}/tokens");
         let token = self.send(Method::POST, &tokens, &json!({})).await;
         let tag = text(&token.json()["tag"]);
@@ -348,6 +351,7 @@ impl Tour {
             "/v0/callbacks",
             &path,
             &tokens,
+            &format!("{path}/rules"),
             &format!("{path}/interactions"),
             &format!("{path}/interactions/1"),
         ] {

@@ -73,6 +73,7 @@ impl World {
             .replace("{user}", "owner")
             .replace("{callback}", &self.callback)
             .replace("{number}", "2")
+            .replace("{tag}", "aaaaaaaaaaaaaaaaaaaa")
             .replace("{secret}", "KEY");
         assert!(!path.contains('{'), "{path} has no example");
         let query = match route.path {

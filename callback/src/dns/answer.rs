@@ -25,7 +25,8 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    pub(crate) fn respond(&self, question: &Question) -> Message {
+    /// The records of a rule, if there are some, are the answer in our zones.
+    pub(crate) fn respond(&self, question: &Question, records: Option<Vec<RData>>) -> Message {
         let (asked, query) = (&question.message, &question.query);
         let mut response = Message::response(asked.metadata.id, asked.metadata.op_code);
         response.metadata = Metadata::response_from_request(&asked.metadata);
@@ -52,6 +53,11 @@ impl Answers {
             return response;
         };
         response.metadata.authoritative = true;
+        if let Some(records) = records {
+            let records = records.into_iter();
+            response.add_answers(records.map(|data| record(&query.name, data)));
+            return response;
+        }
         // With the letters of the question, so that the answer can refer to them.
         let apex = query.name.trim_to(zone.num_labels().into());
         let is_apex = query.name.num_labels() == zone.num_labels();

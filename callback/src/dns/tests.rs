@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use tokio::sync::{mpsc, watch};
 
 use super::*;
+use crate::hit::Hit;
 use crate::ids::ServerId;
 use crate::report::Totals;
 use crate::table::{Server, Table};

@@ -21,18 +21,28 @@ impl<'h> Head<'h> {
         let Some(target) = words.next().filter(|_| is_method) else {
             return Self::default();
         };
-        let host = lines.find_map(|line| {
-            let colon = line.iter().position(|byte| *byte == b':')?;
-            let (name, value) = line.split_at(colon);
-            let value = value.get(1..)?.trim_ascii();
-            name.eq_ignore_ascii_case(b"host").then_some(value)
-        });
         Self {
             method,
             target,
-            host: host.unwrap_or_default(),
+            host: named(lines, b"host"),
         }
     }
+}
+
+/// The first value of a header, or nothing.
+pub(crate) fn value<'h>(head: &'h [u8], name: &[u8]) -> &'h [u8] {
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    named(lines, name)
+}
+
+fn named<'h>(mut lines: impl Iterator<Item = &'h [u8]>, wanted: &[u8]) -> &'h [u8] {
+    let found = lines.find_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let (name, value) = line.split_at(colon);
+        let value = value.get(1..)?.trim_ascii();
+        name.eq_ignore_ascii_case(wanted).then_some(value)
+    });
+    found.unwrap_or_default()
 }
 
 /// The length of a head with the empty line after it, once it has arrived. Empty lines before it belong to it, as for hyper.

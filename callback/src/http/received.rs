@@ -12,6 +12,9 @@ use tokio::net::TcpStream;
 use super::head;
 use crate::limits::{BODY_BYTES, HEAD_BYTES};
 
+/// The length of `HTTP/1.1 400`.
+const STATUS_LINE: usize = 12;
+
 /// The first bytes of a connection.
 #[derive(Clone, Default)]
 pub(crate) struct Received(Arc<Mutex<Copied>>);
@@ -22,6 +25,8 @@ struct Copied {
     /// Whether more has arrived.
     is_cut: bool,
     is_request: bool,
+    /// The beginning of the answer: `HTTP/1.1 400`.
+    answer: Vec<u8>,
 }
 
 impl Received {
@@ -46,12 +51,13 @@ impl Received {
         (Bytes::copy_from_slice(kept), is_cut)
     }
 
-    /// All bytes, if they are no request.
-    pub(crate) fn refused(&self) -> Option<Bytes> {
+    /// All bytes, if they are no request, and the status of the answer.
+    pub(crate) fn refused(&self) -> Option<(Bytes, String)> {
         let copied = self.lock();
         let kept = &copied.bytes[..copied.bytes.len().min(HEAD_BYTES)];
+        let status = String::from_utf8_lossy(copied.answer.get(9..).unwrap_or(b"none"));
         let is_refused = !copied.is_request && !kept.is_empty();
-        is_refused.then(|| Bytes::copy_from_slice(kept))
+        is_refused.then(|| (Bytes::copy_from_slice(kept), status.into_owned()))
     }
 }
 
@@ -91,6 +97,10 @@ impl AsyncWrite for Copying {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        let mut copied = self.received.lock();
+        let missing = STATUS_LINE - copied.answer.len();
+        copied.answer.extend(bytes.iter().take(missing));
+        drop(copied);
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::hit::Hit;
 use crate::limits::BODY_BYTES;
 use crate::table::{Server, Table};
 
@@ -21,10 +22,15 @@ struct World {
     stream: TcpStream,
     conversation: JoinHandle<()>,
     hits: mpsc::Receiver<Hit>,
+    stop: watch::Sender<bool>,
     _table: watch::Sender<Arc<Table>>,
 }
 
 async fn world(trusted_proxies: &[&str]) -> World {
+    world_of(trusted_proxies, Addresses::default()).await
+}
+
+async fn world_of(trusted_proxies: &[&str], proxied: Addresses) -> World {
     let server = Server {
         tags: Arc::new([(TAG.parse().unwrap(), None)].into()),
         ..Server::default()
@@ -40,8 +46,10 @@ async fn world(trusted_proxies: &[&str]) -> World {
             .iter()
             .map(|it| it.parse().unwrap())
             .collect(),
+        proxied,
         reporter: Arc::new(Reporter::new(receiver, hit, clock, Arc::default())),
     };
+    let (stop, stopped) = watch::channel(false);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap())
         .await
@@ -49,8 +57,9 @@ async fn world(trusted_proxies: &[&str]) -> World {
     let (accepted, peer) = listener.accept().await.unwrap();
     World {
         stream,
-        conversation: tokio::spawn(converse(accepted, peer, Arc::new(site))),
+        conversation: tokio::spawn(converse(accepted, peer, Arc::new(site), Stopped(stopped))),
         hits,
+        stop,
         _table: sender,
     }
 }
@@ -154,11 +163,12 @@ async fn the_answer_has_the_form_that_the_path_names_and_nothing_of_the_request(
         assert!(!answer.contains("evil"));
         assert!(hit.is_some());
     }
-    for method in ["HEAD", "OPTIONS", "CONNECT"] {
+    for (method, status) in [("HEAD", "200"), ("OPTIONS", "200"), ("CONNECT", "405")] {
         let (answer, hit) =
             send(format!("{method} {h}:80 HTTP/1.1\r\nhost: {h}\r\n\r\n", h = host()).as_bytes())
                 .await;
-        assert!(answer.starts_with("HTTP/1.1 200"), "{method} {answer}");
+        let expected = format!("HTTP/1.1 {status}");
+        assert!(answer.starts_with(&expected), "{method} {answer}");
         assert_eq!(http(hit).method, method);
     }
 }
@@ -198,7 +208,7 @@ async fn unknown_ids_get_an_empty_404_and_are_not_reported() {
             send(format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
         assert_eq!(body(&answer), "");
-        assert_eq!(hit, None);
+        assert!(hit.is_none(), "{hit:?}");
     }
 }
 
@@ -223,6 +233,8 @@ async fn what_is_no_request_is_reported_as_malformed() {
             "{answer}"
         );
         assert!(!answer.contains(SERVER) && !answer.contains(REVERSED));
+        let status = answer.get(9..12).unwrap_or("none").to_owned();
+        assert_eq!(hit.as_ref().unwrap().answer, status);
         let http = http(hit);
         assert!(http.malformed, "{bytes}");
         assert_eq!(http.head, &bytes.as_bytes()[..bytes.len().min(HEAD_BYTES)]);
@@ -234,7 +246,7 @@ async fn what_is_no_request_is_reported_as_malformed() {
         (parts, http.malformed),
         (["GET".to_owned(), "/<b>".to_owned(), id], true)
     );
-    assert_eq!(send(b"nonsense\r\n\r\n").await.1, None);
+    assert!(send(b"nonsense\r\n\r\n").await.1.is_none());
 }
 
 #[tokio::test]
@@ -288,6 +300,40 @@ async fn a_body_that_breaks_off_is_reported() {
     assert_eq!((&*http.body, http.truncated), (&b"abc"[..], true));
 }
 
+#[tokio::test]
+async fn a_stop_reports_what_has_come() {
+    let head = format!("POST / HTTP/1.1\r\nhost: {}\r\n", host());
+    let half = format!("{head}content-length: 9\r\n\r\nabc");
+    for (bytes, is_malformed) in [(half, false), (head, true)] {
+        let mut world = world(&[]).await;
+        world.stream.write_all(bytes.as_bytes()).await.unwrap();
+        world.stop.send_replace(true);
+        let http = http(world.end().await.1);
+        assert_eq!(
+            (http.malformed, http.truncated),
+            (is_malformed, !is_malformed)
+        );
+        assert_eq!(&*http.body, if is_malformed { &b""[..] } else { b"abc" });
+    }
+}
+
+#[tokio::test]
+async fn senders_that_a_proxy_names_have_their_own_limit() {
+    let header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\xc6\x33\x64\x01\x10\0\0\x50";
+    let proxied = Addresses::default();
+    let mut held = Vec::new();
+    for _ in 0..PER_ADDRESS {
+        let place = proxied.enter("192.0.2.7".parse().unwrap(), PER_ADDRESS, &[]);
+        held.push(place.unwrap());
+    }
+    let mut world = world_of(&["127.0.0.0/8"], proxied).await;
+    let request = format!("GET / HTTP/1.1\r\nhost: {}\r\n\r\n", host());
+    let proxied = [&header[..], request.as_bytes()].concat();
+    world.stream.write_all(&proxied).await.unwrap();
+    let (answer, hit) = world.end().await;
+    assert!(answer.is_empty() && hit.is_none(), "{hit:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn slow_heads_and_bodies_end_in_time() {
     let head = format!("GET / HTTP/1.1\r\nhost: {}\r\n", host());
@@ -305,7 +351,7 @@ async fn slow_heads_and_bodies_end_in_time() {
         assert!(start.elapsed() <= REQUEST);
     }
     let start = tokio::time::Instant::now();
-    assert_eq!(world(&[]).await.end().await.1, None);
+    assert!(world(&[]).await.end().await.1.is_none());
     assert!(start.elapsed() <= HEAD + Duration::from_secs(1));
 }
 
@@ -324,7 +370,8 @@ async fn only_trusted_proxies_name_the_sender() {
     // Without the header it may be anybody.
     let mut trusting = world(&["127.0.0.0/8"]).await;
     trusting.stream.write_all(request.as_bytes()).await.unwrap();
-    assert_eq!(trusting.end().await, (String::new(), None));
+    let (answer, hit) = trusting.end().await;
+    assert!(answer.is_empty() && hit.is_none());
     let hit = send(&proxied).await.1.unwrap();
     assert!(hit.peer.ip().is_loopback());
     assert!(http(Some(hit)).malformed);

@@ -1,6 +1,7 @@
 //! `everscan callback`
 
 mod interactsh;
+mod rule;
 mod shown;
 mod token;
 mod watch;
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// Names that are made one by one, to know which of them was used
     #[command(subcommand)]
     Token(token::Command),
+    /// Fixed answers, and what is not recorded
+    #[command(subcommand)]
+    Rule(rule::Command),
     /// Delete a callback server with its interactions
     Delete {
         #[command(flatten)]
@@ -122,6 +126,10 @@ fn parse_days(text: &str) -> Result<Days, String> {
 }
 
 impl Wanted {
+    fn is_some(&self) -> bool {
+        self.format.is_some() || self.filter() != InteractionFilter::default()
+    }
+
     fn filter(&self) -> InteractionFilter {
         InteractionFilter {
             tag: self.tag.clone(),
@@ -183,6 +191,13 @@ impl Command {
                 limit,
                 cursor,
             } => match callback {
+                None if wanted.is_some() => {
+                    return Err(Error::Usage {
+                        what: "a filter or format of interactions needs a callback server"
+                            .to_owned(),
+                        hint: "name one, as in `everscan callback list NAME --tag TAG`",
+                    });
+                }
                 None => {
                     let all = client.callbacks(project.as_deref()).await?;
                     session.show(&Page::all(all), callbacks)?;
@@ -219,6 +234,7 @@ impl Command {
             }
             Self::Watch(watch) => return watch.run(session, &client).await,
             Self::Token(command) => command.run(session, &client).await?,
+            Self::Rule(command) => command.run(session, &client).await?,
             Self::Delete { of } => {
                 let found = of.find(&client).await?;
                 client.delete_callback(&found.id).await?;

@@ -1,7 +1,7 @@
 //! Callback servers and interactions. Whatever strangers wrote is harmless for a terminal.
 
 use serde_json::Value;
-use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page};
+use wire::{Callback, CallbackRules, CallbackToken, Interaction, InteractionRequest, Page};
 
 use crate::everscan::run_at;
 use crate::fixtures::at;
@@ -24,6 +24,7 @@ fn callback() -> Callback {
         interactions: 2,
         bytes: 2_048,
         left_out: 0,
+        unknown_tags: 3,
         full: false,
     }
 }
@@ -42,7 +43,9 @@ fn dns(number: u64) -> Interaction {
             client_subnet: None,
         },
         answer: "NOERROR".to_owned(),
+        rule: Some("rebind".to_owned()),
         left_out: 0,
+        repeats: 2,
         raw_bytes: 3,
         // The bytes 0, 1 and 255.
         raw: Some("AAH/".to_owned()),
@@ -61,9 +64,10 @@ fn http(number: u64) -> Interaction {
             truncated: true,
             malformed: false,
         },
+        left_out: 7,
         raw_bytes: 16,
-        // `GET / \x1b[2J\r\n` and a body with a zero.
-        raw: Some("R0VUIC8gG1sySg0KAGJvZA==".to_owned()),
+        // `GET / \x1b[2J\r\n` and a body with a zero, U+009B and U+202E.
+        raw: Some("R0VUIC8gG1sySg0KAGJvZMKb4oCu".to_owned()),
         ..dns(number)
     }
 }
@@ -150,7 +154,12 @@ fn scripts_for_interactsh_get_its_fields() {
         .collect();
     assert_eq!(lines[0]["protocol"], "http");
     assert_eq!(lines[0]["full-id"], SERVER);
-    assert_eq!(lines[0]["raw-request"], "GET / \u{1b}[2J\r\n\0bod");
+    assert_eq!(
+        lines[0]["raw-request"],
+        "GET / \u{1b}[2J\r\n\0bod\u{9b}\u{202e}"
+    );
+    let is_obeyed = |c: char| c != '\n' && workflow::is_obeyed(c);
+    assert!(!output.stdout.contains(is_obeyed), "{}", output.stdout);
     assert_eq!(lines[1]["protocol"], "dns");
     assert_eq!(lines[1]["q-type"], "A");
     assert_eq!(lines[1]["unique-id"], format!("{id}-{TAG}"));
@@ -160,6 +169,60 @@ fn scripts_for_interactsh_get_its_fields() {
         lines[1]["timestamp"],
         at(1).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
     );
+}
+
+#[test]
+fn filters_of_interactions_need_a_server() {
+    let server = Server::start([]);
+    for line in ["callback list --tag x", "callback list --format interactsh"] {
+        let output = run_at(&server.url, line);
+        assert_eq!(output.code, 2, "{}", output.stderr);
+        assert!(
+            output.stderr.contains("needs a callback server"),
+            "{}",
+            output.stderr
+        );
+    }
+}
+
+#[test]
+fn rules_are_printed_as_they_are_set() {
+    let text = "rules:\n- type: http\n  name: redirect\n  path: /to/*\n  status: 302\n  headers: {Location: 'http://127.0.0.1/'}\n\
+                - {type: dns, name: rebind, label: r, record: A, values: [127.0.0.1], rotate: true}\n\
+                ignore: {types: [AAAA]}\n";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let rules: CallbackRules = serde_yaml::from_str(text).unwrap();
+    let id = callback().id;
+    let set = format!("callback rule set shop {}", file.path().display());
+    let servers = || Reply::json(&Page::all(vec![callback()]));
+    let server = Server::start([servers(), Reply::json(&rules)]);
+    let output = run_at(&server.url, &set);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert_eq!(server.lines()[1], format!("PUT /v0/callbacks/{id}/rules"));
+    let shown = check(
+        "callback-rules",
+        "callback rule show shop",
+        &format!("GET /v0/callbacks/{id}/rules"),
+        Reply::json(&rules),
+    );
+    assert_eq!(
+        serde_yaml::from_str::<CallbackRules>(&shown).unwrap(),
+        rules
+    );
+    std::fs::write(file.path(), "rules: [{type: http, name: a, hedaers: {}}]").unwrap();
+    let server = Server::start([servers()]);
+    let output = run_at(&server.url, &set);
+    assert_eq!(output.code, 2, "{}", output.stderr);
+    assert!(output.stderr.contains("hedaers"), "{}", output.stderr);
+}
+
+#[test]
+fn a_server_shows_what_is_not_recorded() {
+    let servers = Reply::json(&Page::all(vec![callback()]));
+    let server = Server::start([servers]);
+    let output = run_at(&server.url, "callback show shop");
+    snapshot::check_listing("callback-show", &output.stdout);
 }
 
 #[test]

@@ -37,6 +37,17 @@ impl FileCallback {
         if zones.is_empty() || zones.len() > CALLBACK_ZONES {
             return Err(format!("zones: name 1 to {CALLBACK_ZONES} domains"));
         }
+        for (place, zone) in zones.iter().enumerate() {
+            let mut others = zones
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != place);
+            if let Some((_, above)) = others.find(|(_, other)| other.covers(&zone.to_string())) {
+                return Err(format!(
+                    "zones: `{above}` covers `{zone}`: a name has one zone; name zones beside each other"
+                ));
+            }
+        }
         let url =
             url.ok_or("needs the key `url`: a zone must not cover the daemon's own address")?;
         if let Some(zone) = zones.iter().find(|zone| zone.covers(host(url))) {
@@ -154,6 +165,16 @@ mod tests {
             ("a.test", "a_.test", "zones: `a_.test` is no domain"),
             ("[a.test]", "[]", "zones: name 1 to 4"),
             ("[a.test]", "[a, b, c, d, e]", "zones: name 1 to 4"),
+            (
+                "[a.test]",
+                "[b.a.test, a.test]",
+                "zones: `a.test` covers `b.a.test`",
+            ),
+            (
+                "[a.test]",
+                "[a.test, A.test]",
+                "zones: `a.test` covers `a.test`",
+            ),
             ("http: ['127.0.0.1:0']", "", "listen: name an address"),
             (
                 "127.0.0.1:0",

@@ -130,6 +130,9 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
             let kind = match (world.any_callback(callback.id), callback.is_deleted) {
                 (None, _) => Some(AuditKind::CallbackCreated),
                 (Some(before), true) if !before.is_deleted => Some(AuditKind::CallbackDeleted),
+                (Some(before), false) if before.rules != callback.rules => {
+                    Some(AuditKind::CallbackRulesSet)
+                }
                 (Some(_), _) => None,
             };
             kind.map(|kind| of_callback(world, kind, callback))

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::{CallbackId, CallbackTag};
 use crate::Timestamp;
-use crate::limits::{KEPT_A_MINUTE, KEPT_WHILE_BUSY, SAMPLED_ABOVE};
+use crate::limits::{
+    KEPT_A_MINUTE, KEPT_WHILE_BUSY, LEFT_OUT_MINUTES, SAMPLED_ABOVE, SAMPLED_TAGS,
+};
 
 /// How much of a server's limits is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +33,8 @@ struct Hits {
     seen: u64,
     /// Since the last one that was kept.
     left_out: u64,
+    /// The minute of the last one.
+    minute: i64,
 }
 
 impl Sampling {
@@ -48,12 +52,18 @@ impl Sampling {
         }
         if second / 60 != self.minute {
             self.minute = second / 60;
-            self.tags.retain(|_, hits| hits.left_out > 0);
+            let since = self.minute - LEFT_OUT_MINUTES;
+            self.tags
+                .retain(|_, hits| hits.left_out > 0 && hits.minute >= since);
             self.tags.values_mut().for_each(|hits| hits.seen = 0);
+        }
+        if self.tags.len() >= SAMPLED_TAGS {
+            self.tags.clear();
         }
         self.all += 1;
         let hits = self.tags.entry((server, tag)).or_default();
         hits.seen += 1;
+        hits.minute = self.minute;
         let is_kept = match share {
             Share::Full => false,
             Share::NearlyFull => hits.seen <= KEPT_WHILE_BUSY,
@@ -69,7 +79,14 @@ impl Sampling {
 
     /// A hit that was to be kept could not be recorded.
     pub fn lost(&mut self, server: CallbackId, tag: Option<CallbackTag>, left_out: u64) {
-        self.tags.entry((server, tag)).or_default().left_out += left_out + 1;
+        let hits = self.tags.entry((server, tag)).or_default();
+        hits.left_out += left_out + 1;
+        hits.minute = self.minute;
+    }
+
+    #[cfg(test)]
+    pub(super) fn tags(&self) -> usize {
+        self.tags.len()
     }
 }
 

@@ -22,12 +22,11 @@ fn ids_and_tags_are_lower_case_base32() {
     }
     let good = server().to_string();
     assert_eq!(good.len(), 16);
-    let upper = good.to_uppercase();
+    assert_eq!(good.to_uppercase().parse(), Ok(server()));
     for bad in [
         "",
         "abc",
         &good[1..],
-        &upper,
         "aaaaaaaaaaaaaaa1",
         "aaaaaaaaaaaaaaaä",
     ] {
@@ -74,6 +73,27 @@ fn every_hit_is_kept_or_counted_with_the_next_one() {
         Some(4),
         "a hit that could not be recorded is counted too"
     );
+}
+
+#[test]
+fn tags_that_are_not_hit_any_more_are_forgotten() {
+    let mut sampling = Sampling::default();
+    for number in 0..200 {
+        for _ in 0..11 {
+            sampling.keep(at(0), server(), Some(tag(number)), Share::NearlyFull);
+        }
+    }
+    assert_eq!(sampling.tags(), 200);
+    let mut next = |seconds| {
+        sampling.keep(at(seconds), server(), None, Share::Free);
+        sampling.tags()
+    };
+    assert_eq!(
+        next(60),
+        201,
+        "what was left out is shown with the next hit"
+    );
+    assert_eq!(next(2 * 3_600), 1);
 }
 
 #[test]
@@ -137,6 +157,7 @@ fn texts_of_strangers_are_short_and_steer_nothing() {
             malformed: false,
         },
         answer: "200".to_owned(),
+        rule: None,
     };
     let shown = heard.shown();
     let [method, target, host] = shown.request.texts();

@@ -9,8 +9,8 @@ use workflow::notify::NotifyName;
 use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::callback::{
-    Callback, CallbackId, CallbackTag, CallbackToken, IndexedPage, Interaction, InteractionChange,
-    Interactions, NewInteraction, Recorded, index_of,
+    Callback, CallbackId, CallbackRules, CallbackTag, CallbackToken, IndexedPage, Interaction,
+    InteractionChange, Interactions, NewInteraction, Recorded, index_of,
 };
 use crate::change::Change;
 use crate::limits::{
@@ -62,12 +62,36 @@ impl Command for CreateCallback {
             created_by: self.actor,
             keep_days: self.keep_days,
             interactions: Interactions::default(),
+            rules: CallbackRules::default(),
             is_deleted: false,
         });
         Ok(Decision {
             changes: vec![Change::Callback(callback.clone())],
             answer: callback,
         })
+    }
+}
+
+/// Replace the fixed answers of a callback server, and what it ignores.
+#[derive(Debug, Clone)]
+pub struct SetCallbackRules {
+    pub server: CallbackId,
+    pub rules: CallbackRules,
+}
+
+impl Command for SetCallbackRules {
+    type Answer = ();
+    const URGENCY: Urgency = Urgency::Ordinary;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
+        let mut callback = Callback::clone(find(world, self.server)?);
+        let checked = self.rules.check();
+        checked.map_err(|problem| Refusal::invalid("rules", problem))?;
+        if callback.rules == self.rules {
+            return Ok(Decision::unchanged(()));
+        }
+        callback.rules = self.rules;
+        Ok(Decision::of([Change::Callback(Arc::new(callback))]))
     }
 }
 
@@ -240,8 +264,9 @@ impl Command for ExpireCallbackTokens {
 pub struct RecordInteractions {
     pub server: CallbackId,
     pub new: Arc<Vec<NewInteraction>>,
-    /// How many were left out before.
+    /// How many were left out, and how many had an unknown tag, since the last record.
     pub left_out: u64,
+    pub unknown_tags: u64,
 }
 
 /// Lines for a page of interactions, with the numbers of the first and the last of them in [`RecordInteractions::new`].
@@ -268,6 +293,7 @@ impl Command for RecordInteractions {
         let mut callback = Callback::clone(find(world, self.server)?);
         let end = &mut callback.interactions;
         end.left_out += self.left_out;
+        end.unknown_tags += self.unknown_tags;
         let mut pages: Vec<PageLines> = Vec::new();
         let mut recorded: Option<Recorded> = None;
         for (index, new) in self.new.iter().enumerate() {
@@ -283,6 +309,7 @@ impl Command for RecordInteractions {
                 heard: new.heard.shown(),
                 planted: token.map_or_else(|| new.planted.clone(), |token| (&**token).into()),
                 left_out: new.left_out,
+                repeats: new.repeats,
                 raw_at: end.raw,
                 raw_bytes: new.raw.len() as u64,
             };

@@ -20,7 +20,10 @@ pub(super) struct Callbacks {
 impl Callbacks {
     pub(super) fn put(&mut self, callback: &Arc<Callback>) {
         let before = self.servers.insert(callback.id, callback.clone());
-        if before.is_none_or(|before| before.is_deleted != callback.is_deleted) {
+        let is_same = |before: &Arc<Callback>| {
+            before.is_deleted == callback.is_deleted && before.rules == callback.rules
+        };
+        if !before.as_ref().is_some_and(is_same) {
             self.version += 1;
         }
     }
@@ -89,10 +92,10 @@ impl World {
     }
 
     /// The servers that are answered, with their names.
-    pub fn answered_callbacks(&self) -> impl Iterator<Item = (CallbackId, CallbackTokens)> {
+    pub fn answered_callbacks(&self) -> impl Iterator<Item = (Arc<Callback>, CallbackTokens)> {
         self.callbacks().map(|callback| {
             let tokens = self.callbacks.tokens.get(&callback.id);
-            (callback.id, tokens.cloned().unwrap_or_default())
+            (callback.clone(), tokens.cloned().unwrap_or_default())
         })
     }
 

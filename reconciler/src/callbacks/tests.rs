@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use model::callback::Request;
 use model::decide::{CreateCallback, CreateCallbackToken};
 use model::{Actor, CallbackTag, ProjectId};
@@ -24,7 +26,10 @@ async fn server(daemon: &TestDaemon) -> CallbackId {
     daemon.handle.state().submit(create).await.unwrap().id
 }
 
+/// A query with a name of its own.
 fn hit(daemon: &TestDaemon, server: CallbackId, tag: Option<CallbackTag>) -> CallbackHit {
+    static NAMES: AtomicUsize = AtomicUsize::new(0);
+    let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
     CallbackHit {
         server,
         heard: Heard {
@@ -33,11 +38,12 @@ fn hit(daemon: &TestDaemon, server: CallbackId, tag: Option<CallbackTag>) -> Cal
             tag,
             request: Request::Dns {
                 transport: "udp".to_owned(),
-                name: "a".to_owned(),
+                name,
                 qtype: "A".to_owned(),
                 client_subnet: None,
             },
             answer: String::new(),
+            rule: None,
         },
         raw: b"query".to_vec(),
     }
@@ -56,7 +62,12 @@ async fn a_hit_is_recorded_at_once_and_a_stop_loses_none() {
     let daemon = daemon(&folder).await;
     let server = server(&daemon).await;
     let (sender, hits) = mpsc::channel(1_000);
-    let recording = tokio::spawn(record_callbacks(daemon.handle.clone(), hits));
+    let recording = tokio::spawn(record_callbacks(
+        daemon.handle.clone(),
+        hits,
+        Some,
+        Vec::new,
+    ));
     sender.send(hit(&daemon, server, None)).await.unwrap();
     let is_recorded = |world: &model::World| world.callback(server).unwrap().interactions.count;
     daemon
@@ -91,7 +102,7 @@ async fn a_flood_of_one_tag_is_sampled_and_a_single_hit_of_another_is_there() {
         .try_send(hit(&daemon, server, Some(token.tag)))
         .unwrap();
     drop(sender);
-    record_callbacks(daemon.handle.clone(), hits).await;
+    record_callbacks(daemon.handle.clone(), hits, Some, Vec::new).await;
     let (count, left_out) = kept(&daemon, server);
     assert_eq!(count + left_out, 3_001);
     assert!((100..500).contains(&count), "{count}");
@@ -104,6 +115,71 @@ async fn a_flood_of_one_tag_is_sampled_and_a_single_hit_of_another_is_there() {
     let state = daemon.handle.state();
     let found = state.interactions(server, &filter, place, 10, later).await;
     assert_eq!(found.unwrap().interactions.len(), 1);
+    daemon.close().await;
+}
+
+#[tokio::test]
+async fn what_comes_again_at_once_is_folded() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(&folder).await;
+    let server = server(&daemon).await;
+    let (sender, hits) = mpsc::channel(100);
+    let query = hit(&daemon, server, None);
+    let other = hit(&daemon, server, None);
+    let mut request = hit(&daemon, server, None);
+    request.heard.request = Request::Http {
+        method: "POST".to_owned(),
+        target: "/".to_owned(),
+        host: "a".to_owned(),
+        head_bytes: 0,
+        truncated: false,
+        malformed: false,
+    };
+    let again = |of: &CallbackHit, port, raw: &[u8]| {
+        let mut heard = of.heard.clone();
+        heard.peer.set_port(port);
+        let (server, raw) = (of.server, raw.to_vec());
+        sender.try_send(CallbackHit { server, heard, raw }).unwrap();
+    };
+    again(&other, 1, b"0");
+    for port in 1..40_u16 {
+        again(&query, port, &port.to_be_bytes());
+    }
+    again(&request, 1, b"a=1");
+    again(&request, 2, b"a=1");
+    again(&request, 3, b"a=2");
+    drop(sender);
+    record_callbacks(daemon.handle.clone(), hits, Some, Vec::new).await;
+    let later = Instant::now() + std::time::Duration::from_secs(600);
+    let place = InteractionPlace::After(0);
+    let state = daemon.handle.state();
+    let filter = InteractionFilter::default();
+    let found = state.interactions(server, &filter, place, 10, later).await;
+    let found = found.unwrap().interactions.into_iter();
+    let repeats: Vec<_> = found.map(|it| it.repeats).collect();
+    assert_eq!(repeats, [0, 38, 1, 0]);
+    daemon.close().await;
+}
+
+#[tokio::test]
+async fn what_is_not_recorded_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(&folder).await;
+    let server = server(&daemon).await;
+    let missed = || {
+        vec![Missed {
+            server,
+            unknown_tags: 2,
+            dropped: 3,
+        }]
+    };
+    let (sender, hits) = mpsc::channel::<CallbackHit>(1);
+    drop(sender);
+    let handle = daemon.handle.clone();
+    record_callbacks(handle, hits, Some, missed).await;
+    let state = daemon.handle.state();
+    let end = state.read(|world| world.callback(server).unwrap().interactions);
+    assert_eq!((end.count, end.left_out, end.unknown_tags), (0, 3, 2));
     daemon.close().await;
 }
 
@@ -125,7 +201,7 @@ async fn old_interactions_and_expired_names_are_removed_and_recent_ones_stay() {
         hit.heard.at = at;
         sender.try_send(hit).unwrap();
         drop(sender);
-        record_callbacks(daemon.handle.clone(), hits).await;
+        record_callbacks(daemon.handle.clone(), hits, Some, Vec::new).await;
     };
     let start = daemon.handle.now();
     let day = |days| start + TimeDelta::days(days);

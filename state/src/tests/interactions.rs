@@ -10,7 +10,7 @@ use model::callback::{
 };
 use model::decide::{
     ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, RecordInteractions,
-    RemoveInteractions,
+    RemoveInteractions, SetCallbackRules,
 };
 use model::limits::INTERACTION_PAGE;
 use model::{Actor, Change, ProjectId, Timestamp};
@@ -38,9 +38,11 @@ fn hit(at: Timestamp, tag: Option<CallbackTag>, raw: &[u8]) -> NewInteraction {
                 client_subnet: None,
             },
             answer: String::new(),
+            rule: None,
         },
         planted: Planted::default(),
         left_out: 0,
+        repeats: 0,
         raw: raw.to_vec(),
     }
 }
@@ -89,6 +91,7 @@ async fn record(opened: &Opened, server: CallbackId, new: Vec<NewInteraction>) {
         server,
         new: Arc::new(new),
         left_out: 0,
+        unknown_tags: 0,
     };
     opened.state.record_interactions(record).await.unwrap();
 }
@@ -100,10 +103,15 @@ async fn index(opened: &Opened, server: CallbackId, now: Timestamp) {
     }
 }
 
-/// A server with a name, a closed page and an open page.
+/// A server with rules, a name, a closed page and an open page.
 pub(super) async fn make_every_file_of_interactions(opened: &Opened) {
     let now = opened.state.now();
     let server = server(opened).await;
+    let text =
+        r#"{"rules": [{"name": "r", "type": "dns", "record": "A", "values": ["127.0.0.1"]}]}"#;
+    let rules = serde_json::from_str(text).unwrap();
+    let set = SetCallbackRules { server, rules };
+    opened.state.submit(set).await.unwrap();
     let tag = tag(opened, server).await;
     record(opened, server, vec![hit(now, Some(tag), b"q")]).await;
     index(opened, server, now + TimeDelta::days(1)).await;

@@ -1,8 +1,10 @@
 //! What a callback server hears. All of it was written by strangers: it is text here, never markup and never a link.
 
 use maud::{Markup, html};
-use wire::{Callback, Interaction, InteractionRequest, Page};
+use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page, Scope};
 
+use super::variables::Variables;
+use crate::form::{self, Field, Limit, Refused};
 use crate::list::{card, empty, facts, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
 use crate::words::{ago, at, bytes, count, hits};
@@ -41,24 +43,45 @@ pub struct CallbackPage<'a> {
     pub interactions: &'a Page<Interaction>,
     /// True unless this is the first page.
     pub is_later: bool,
+    /// Names with a tag.
+    pub tokens: &'a [CallbackToken],
+    /// The fixed answers and what is ignored, as JSON.
+    pub rules: &'a str,
+    pub refused: &'a Refused,
 }
 
-/// The callback servers of a project, as a part of its page. Nothing without one.
-pub(crate) fn callbacks(visit: &Visit, project: &str, callbacks: &[Callback]) -> Markup {
-    let may = visit.may_in(project, wire::Scope::CallbackRead);
+/// The callback servers of a project, as a part of its page. Nothing without one, unless the reader may create one.
+pub(crate) fn callbacks(visit: &Visit, page: &Variables<'_>) -> Markup {
+    let (project, callbacks) = (&page.project.name, page.callbacks);
+    let sees = visit.may_in(project, Scope::CallbackRead);
+    let creates = page.has_callbacks && visit.may_in(project, Scope::CallbackWrite);
     html! {
-        @if !callbacks.is_empty() {
+        @if creates || !callbacks.is_empty() {
             (card("callbacks", "Callback servers", &html! { (callbacks.len()) }, &html! {
-                (table("Callback servers", &["name", "plant", "interactions", "size"], &html! {
-                    @for callback in callbacks {
-                        tr {
-                            td { @if may { a href=(links::callback(&callback.id)) { (callback.name) } } @else { (callback.name) } }
-                            td.wide { @for name in &callback.names { code { (name) } " " } }
-                            td.num { (callback.interactions) }
-                            td.num { (bytes(callback.bytes)) }
+                @if callbacks.is_empty() {
+                    (empty(&html! { p { "There are no callback servers. One has names to plant in targets, and records who uses them." } }))
+                } @else {
+                    (table("Callback servers", &["name", "plant", "interactions", "size"], &html! {
+                        @for callback in callbacks {
+                            tr {
+                                td { @if sees { a href=(links::callback(&callback.id)) { (callback.name) } } @else { (callback.name) } }
+                                td.wide { @for name in &callback.names { code { (name) } " " } }
+                                td.num { (callback.interactions) }
+                                td.num { (bytes(callback.bytes)) }
+                            }
                         }
+                    }))
+                }
+                @if creates {
+                    div.body.fields {
+                        h3 { "Create a callback server" }
+                        (page.refused_callback.summary(&["name"]))
+                        (form::post(visit, "callback", &links::create_callback(project), &html! {
+                            (Field::new("name", "Name").of("callback").required().hint("Interactions are kept for 30 days.").input("text", "", page.refused_callback))
+                            button.button type="submit" { "Create" }
+                        }))
                     }
-                }))
+                }
             }))
         }
     }
@@ -70,7 +93,11 @@ pub fn callback(visit: &Visit, page: &CallbackPage<'_>) -> Markup {
     let topic = topics::callback(&callback.id);
     let address = links::callback(&callback.id);
     let content = html! {
-        (heading(&callback.name, &html! { span.tag { "callback server" } }, &html! {}))
+        (heading(&callback.name, &html! { span.tag { "callback server" } }, &html! {
+            @if visit.may_in(&callback.project, Scope::CallbackWrite) {
+                (form::guarded(visit, &links::delete_callback(&callback.id), "Delete", "Its names are not answered any more, and its interactions are removed."))
+            }
+        }))
         @if callback.full {
             div.banner.bad role="note" { p { "A limit is reached: this server goes on to answer, and records nothing more." } }
         }
@@ -85,13 +112,15 @@ pub fn callback(visit: &Visit, page: &CallbackPage<'_>) -> Markup {
                 }))
             } @else {
                 (card("heard", "Newest first", &html! { (hits(items.len(), page.interactions.next_cursor.is_some())) }, &html! {
-                    (table("Interactions", &["number", "heard", "type", "from", "what", "where"], &html! {
+                    (table("Interactions", &["number", "heard", "type", "from", "what", "answer", "where"], &html! {
                         @for it in items { (row(visit, callback, it)) }
                     }))
                 }))
             }
         }
         (more(&address, &page.filter.parameters(), page.interactions.next_cursor.as_deref()))
+        (names(visit, page))
+        (rules(visit, page))
     };
     Shell::new(visit, &callback.name, Some(Menu::Variables))
         .under(crumbs(callback))
@@ -113,7 +142,8 @@ fn about(callback: &Callback) -> Markup {
         ),
         (
             "Interactions",
-            html! { (callback.interactions) @if callback.left_out > 0 { ", " (callback.left_out) " left out" } },
+            html! { (callback.interactions) @if callback.left_out > 0 { ", " (callback.left_out) " left out" }
+            @if callback.unknown_tags > 0 { ", " (callback.unknown_tags) " with an unknown tag" } },
         ),
         ("Size", html! { (bytes(callback.bytes)) }),
         ("Names with a tag", html! { (callback.tokens) }),
@@ -157,7 +187,8 @@ fn row(visit: &Visit, callback: &Callback, it: &Interaction) -> Markup {
             td { (ago(it.at, visit.now)) }
             td { span.tag { (it.request.kind()) } }
             td { code { (it.peer) } }
-            td.wide { code.text { (it.request.summary()) } @if it.left_out > 0 { " " span.muted { (it.left_out) " left out before" } } }
+            td.wide { code.text { (it.request.summary()) } @if it.repeats > 0 { " " span.muted { (it.repeats + 1) " times" } } @if it.left_out > 0 { " " span.muted { (it.left_out) " left out before" } } }
+            td { (it.answer) }
             td.wide { @match (&it.note, &it.tag) {
                 (Some(note), _) => (note),
                 (None, Some(tag)) => code { (tag) },
@@ -165,6 +196,69 @@ fn row(visit: &Visit, callback: &Callback, it: &Interaction) -> Markup {
             } }
         }
     }
+}
+
+fn names(visit: &Visit, page: &CallbackPage<'_>) -> Markup {
+    let callback = page.callback;
+    let may = visit.may_in(&callback.project, Scope::CallbackWrite);
+    card(
+        "names",
+        "Names with a tag",
+        &html! { (callback.tokens) },
+        &html! {
+            @if page.tokens.is_empty() {
+                (empty(&html! { p { "There are none. Each has a note of where you planted it." } }))
+            } @else {
+                (table("Names with a tag", &["name", "note", "answered until", ""], &html! {
+                    @for token in page.tokens {
+                        tr {
+                            td.wide { @for name in &token.names { code { (name) } " " } }
+                            td.wide { (token.note) }
+                            td { @match token.expires_at { Some(end) => (at(end)), None => "it is ended" } }
+                            td.end {
+                                @if may {
+                                    (form::guarded(visit, &links::end_callback_token(&callback.id, &token.tag), "End", "It is not answered any more. Its interactions stay."))
+                                }
+                            }
+                        }
+                    }
+                }))
+            }
+            @if may {
+                div.body.fields {
+                    h3 { "Make a name" }
+                    (page.refused.summary(&["note", "rules"]))
+                    (form::post(visit, "token", &links::callback_tokens(&callback.id), &html! {
+                        (Field::new("note", "Note").of("token").hint("Where you plant it: each interaction shows this. It is answered for 90 days.").input("text", "", page.refused))
+                        button.button type="submit" { "Make" }
+                    }))
+                }
+            }
+        },
+    )
+}
+
+fn rules(visit: &Visit, page: &CallbackPage<'_>) -> Markup {
+    let callback = page.callback;
+    card(
+        "rules",
+        "Rules",
+        &html! {},
+        &html! {
+            @if visit.may_in(&callback.project, Scope::CallbackWrite) {
+                div.body.fields {
+                    (form::post(visit, "rules", &links::callback_rules(&callback.id), &html! {
+                        (Field::new("rules", "Fixed answers, and what is not recorded")
+                            .hint("JSON, as everscan callback rule show --output json prints it.")
+                            .text(page.rules, Limit::Bytes(262_144), page.refused))
+                        button.button type="submit" { "Set" }
+                    }))
+                }
+            } @else {
+                div.body { pre tabindex="0" { code { (page.rules) } } }
+            }
+        },
+    )
 }
 
 /// One interaction. `raw` is its raw request.
@@ -182,7 +276,8 @@ pub fn interaction(visit: &Visit, callback: &Callback, it: &Interaction, raw: &[
             ("From", html! { code { (it.peer) } }),
             ("What", html! { code.text { (it.request.summary()) } }),
             ("Where", html! { @match (&it.note, &it.tag) { (Some(note), _) => (note), (None, Some(tag)) => code { (tag) }, (None, None) => "without a tag" } }),
-            ("Answer", html! { (it.answer) }),
+            ("Answer", html! { (it.answer) @if let Some(rule) = &it.rule { ", rule " (rule) } }),
+            ("Left out before", html! { (it.left_out) }),
             ("Size", html! { (bytes(it.raw_bytes)) }),
         ]))
         @match &it.request {

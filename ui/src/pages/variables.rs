@@ -39,10 +39,14 @@ pub struct Variables<'a> {
     pub vars: &'a [Var],
     pub secrets: &'a [Secret],
     pub callbacks: &'a [Callback],
+    /// Whether the daemon answers for callback servers.
+    pub has_callbacks: bool,
     /// The refused form of a var.
     pub refused_var: &'a Refused,
     /// The refused form of a secret.
     pub refused_secret: &'a Refused,
+    /// The refused form of a callback server.
+    pub refused_callback: &'a Refused,
 }
 
 pub fn variables(visit: &Visit, page: &Variables<'_>) -> Markup {
@@ -56,7 +60,7 @@ pub fn variables(visit: &Visit, page: &Variables<'_>) -> Markup {
         (missing("secrets", &page.project.missing_secrets))
         (vars(visit, page))
         (secrets(visit, page))
-        (callbacks(visit, name, page.callbacks))
+        (callbacks(visit, page))
     };
     Shell::new(visit, name, Some(Menu::Variables))
         .under([Crumb::new("Vars and secrets", links::PROJECTS)])

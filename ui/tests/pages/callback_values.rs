@@ -1,9 +1,10 @@
 //! Pages of callback servers.
 
 use maud::Markup;
+use ui::form::Refused;
 use ui::pages::{self, CallbackPage, Heard};
 use ui::shell::Visit;
-use wire::{Callback, Interaction, InteractionRequest, Page};
+use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page};
 
 use crate::values::*;
 
@@ -20,6 +21,7 @@ pub(crate) fn callback_server(texts: Texts) -> Callback {
         interactions: 4_711,
         bytes: 1 << 20,
         left_out: 12,
+        unknown_tags: 4,
         full: true,
     }
 }
@@ -33,7 +35,9 @@ fn heard(texts: Texts, number: u64, request: InteractionRequest) -> Interaction 
         note: Some(texts.text("login form")),
         request,
         answer: texts.text("200"),
+        rule: Some(texts.text("redirect")),
         left_out: 3,
+        repeats: 5,
         raw_bytes: 40,
         raw: None,
     }
@@ -74,7 +78,22 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
         address: texts.text("192.0.2.1"),
         text: texts.text("cookie"),
     };
-    let show = |filter, interactions, is_later| {
+    let token = |tag: &str, expires_at| CallbackToken {
+        tag: tag.to_owned(),
+        names: vec!["k3v9aaaaaaaaaaq2-7dmraaaaaaaaaaaaaaxa.oast.example.org".to_owned()],
+        note: texts.text("login form"),
+        created_at: now(),
+        created_by: texts.text("ann"),
+        expires_at,
+    };
+    let tokens = [
+        token("7dmraaaaaaaaaaaaaaxa", None),
+        token("7dmraaaaaaaaaaaaaaxb", Some(now())),
+    ];
+    let rules = texts.text("{\"rules\": []}");
+    let refused = Refused::default();
+    let reader = reader(texts);
+    let show = |visit, filter, interactions, is_later| {
         let callback = &server;
         pages::callback(
             visit,
@@ -83,15 +102,18 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
                 filter,
                 interactions,
                 is_later,
+                tokens: &tokens,
+                rules: &rules,
+                refused: &refused,
             },
         )
     };
     let raw = [head.as_bytes(), b"\0\x01binary"].concat();
     vec![
-        ("callback", show(&filter, &some, false)),
+        ("callback", show(visit, &filter, &some, false)),
         (
             "callback-none",
-            show(&Heard::default(), &Page::all(Vec::new()), true),
+            show(&reader, &Heard::default(), &Page::all(Vec::new()), true),
         ),
         (
             "interaction",

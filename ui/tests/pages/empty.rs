@@ -205,6 +205,8 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     vars: &[],
                     secrets: &[],
                     callbacks: &[],
+                    has_callbacks: true,
+                    refused_callback: none,
                     refused_var: none,
                     refused_secret: none,
                 },

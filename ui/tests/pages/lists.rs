@@ -420,6 +420,8 @@ pub(crate) fn variables(texts: Texts, visit: &Visit) -> Markup {
         vars: &vars(texts),
         secrets: &secrets(texts),
         callbacks: &[crate::callback_values::callback_server(texts)],
+        has_callbacks: true,
+        refused_callback: &refused(texts, &["name"]),
         refused_var: &refused(texts, &["name", "value"]),
         refused_secret: &refused(texts, &["name", "value"]),
     };

@@ -220,6 +220,8 @@ const PATHS: &[&str] = &[
     "workflows/*/-/scans/*/dispatch",
     "callbacks/*",
     "callbacks/*/*",
+    "callbacks/*/tokens/*/end",
+    "projects/*/callbacks",
     "workflows/*/-/suspend",
     "conditions/*/acknowledge",
     "conditions/*/silence",

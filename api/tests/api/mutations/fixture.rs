@@ -280,6 +280,14 @@ impl Fixture {
                 &format!("/v0/callbacks/{}/tokens", self.callback),
                 json!({"note": "login form", "expires_in_seconds": 3600}),
             ),
+            admin(Method::PUT, &format!("/v0/callbacks/{}/rules", self.callback)).json(&json!({
+                "rules": [
+                    {"type": "http", "name": "a", "label": "l", "method": "GET", "path": "/a", "status": 200,
+                        "headers": {"X": "1"}, "body": "b", "delay_ms": 5},
+                    {"type": "dns", "name": "b", "record": "A", "values": ["127.0.0.1"], "rotate": true},
+                ],
+                "ignore": {"addresses": ["192.0.2.1"], "user_agents": ["a"], "types": ["AAAA"]},
+            })),
             post("/v0/channels/waiting/test", json!({})),
             post("/v0/channels/waiting/retry", json!({})),
             post(

@@ -256,6 +256,7 @@ impl Of {
                 json!({"channel": "a"})
             }
             (_, path) if path.contains("/members/") => json!({"role": "maintainer"}),
+            (&Method::PUT, "/v0/callbacks/{callback}/rules") => json!({"rules": []}),
             (&Method::PUT, _) => json!({"value": "another-value"}),
             (_, path) if path.ends_with("/suspend") => json!({"reason": "a test"}),
             (_, path) if path.ends_with("/prune") => json!({"dry_run": true}),
@@ -295,6 +296,8 @@ impl Of {
             ("channel", "a"),
             ("user", "owner"),
             ("administrator", "true"),
+            ("note", "a test"),
+            ("rules", "{}"),
         ]
     }
 }

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use chrono::SecondsFormat;
 use serde_json::json;
 use wire::{Callback, Interaction, InteractionRequest};
+use workflow::is_obeyed;
 
 /// One JSON object.
 pub(super) fn line(of: &Callback, it: &Interaction) -> String {
@@ -26,7 +27,15 @@ pub(super) fn line(of: &Callback, it: &Interaction) -> String {
     if let InteractionRequest::Dns { qtype, .. } = &it.request {
         object["q-type"] = json!(qtype);
     }
-    object.to_string()
+    let json = object.to_string();
+    // Characters that a terminal obeys are only in texts, where an escape has the same meaning.
+    json.chars().fold(String::new(), |mut line, c| {
+        match is_obeyed(c) {
+            true => line.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => line.push(c),
+        }
+        line
+    })
 }
 
 /// The name without its zone.

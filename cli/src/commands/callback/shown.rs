@@ -42,10 +42,11 @@ pub(super) fn server(callback: &Callback) -> String {
     let full = callback
         .full
         .then_some("a limit is reached; nothing more is recorded");
-    let left_out = (callback.left_out > 0).then(|| callback.left_out.to_string());
+    let some = |count: u64| (count > 0).then(|| count.to_string());
     fields
         .add("interactions", callback.interactions.to_string())
-        .add_some("left out", left_out)
+        .add_some("left out", some(callback.left_out))
+        .add_some("unknown tags", some(callback.unknown_tags))
         .add("size", bytes(callback.bytes))
         .add_some("full", full)
         .add("names", callback.tokens.to_string())
@@ -56,19 +57,34 @@ pub(super) fn server(callback: &Callback) -> String {
 }
 
 pub(super) fn interactions(page: &Page<Interaction>) -> String {
-    let mut table = Table::new(&["NUMBER", "AT", "TYPE", "FROM", "WHAT", "NOTE", "TAG"]);
+    let headers = [
+        "NUMBER", "AT", "TYPE", "FROM", "WHAT", "ANSWER", "NOTE", "TAG",
+    ];
+    let mut table = Table::new(&headers);
     for it in &page.items {
         table.row([
             it.number.to_string(),
             time(&it.at),
             it.request.kind().to_owned(),
             it.peer.clone(),
-            it.request.summary(),
+            what(it),
+            it.answer.clone(),
             it.note.clone().unwrap_or_default(),
             it.tag.clone().unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     table.text()
+}
+
+fn what(it: &Interaction) -> String {
+    let mut what = it.request.summary();
+    if it.repeats > 0 {
+        what.push_str(&format!(" ({} times)", it.repeats + 1));
+    }
+    if it.left_out > 0 {
+        what.push_str(&format!(" (after {} left out)", it.left_out));
+    }
+    what
 }
 
 /// One line about an interaction.
@@ -78,7 +94,7 @@ pub(super) fn line(it: &Interaction) -> String {
     let (number, at, kind, peer) = (it.number, time(&it.at), it.request.kind(), &it.peer);
     clean(&format!(
         "{number}  {at}  {kind}  {peer}  {}{note}",
-        it.request.summary()
+        what(it)
     ))
 }
 
@@ -89,10 +105,11 @@ pub(super) fn interaction(it: &Interaction) -> String {
         .add("at", time(&it.at))
         .add("type", it.request.kind())
         .add("from", &it.peer)
-        .add("what", it.request.summary())
+        .add("what", what(it))
         .add_some("tag", it.tag.as_ref())
         .add_some("note", it.note.as_ref())
-        .add("answer", &it.answer);
+        .add("answer", &it.answer)
+        .add_some("rule", it.rule.as_ref());
     let mut head = 0;
     match &it.request {
         InteractionRequest::Dns {

@@ -6,14 +6,14 @@ use chrono::TimeDelta;
 
 use super::deliveries::{name, project};
 use crate::callback::{
-    Callback, CallbackId, CallbackTag, Heard, IndexedPage, Interaction, InteractionChange,
-    NewInteraction, Planted, Request,
+    Callback, CallbackId, CallbackRule, CallbackRules, CallbackTag, Heard, IndexedPage,
+    Interaction, InteractionChange, NewInteraction, Planted, Request, RuleAnswer,
 };
 use crate::condition::Problem;
 use crate::decide::{
     ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, EndCallbackToken,
     ExpireCallbackTokens, IndexInteractions, PageLines, RecordInteractions, Refusal,
-    RemoveInteractions,
+    RemoveInteractions, SetCallbackRules,
 };
 use crate::limits::{CALLBACKS, INTERACTION_PAGE, INTERACTIONS};
 use crate::moment::SeededEntropy;
@@ -51,9 +51,11 @@ fn hit(test: &TestWorld) -> NewInteraction {
                 client_subnet: None,
             },
             answer: "NOERROR".to_owned(),
+            rule: None,
         },
         planted: Planted::default(),
         left_out: 0,
+        repeats: 0,
         raw: vec![0; 40],
     }
 }
@@ -65,6 +67,7 @@ fn record(test: &mut TestWorld, server: CallbackId, hits: usize) -> Vec<PageLine
         server,
         new,
         left_out,
+        unknown_tags: 0,
     })
     .unwrap()
 }
@@ -113,7 +116,7 @@ fn a_name_is_answered_until_it_ends_or_expires() {
     let server = test.run(create("shop")).unwrap().id;
     let tags = |test: &TestWorld| {
         let mut answered = test.world.answered_callbacks();
-        answered.find(|(id, _)| *id == server).unwrap().1.len()
+        answered.find(|(it, _)| it.id == server).unwrap().1.len()
     };
     let version = test.world.callbacks_version();
     let first = test.run(token(server, None)).unwrap();
@@ -138,6 +141,41 @@ fn a_name_is_answered_until_it_ends_or_expires() {
 }
 
 #[test]
+fn rules_are_replaced_as_a_whole_and_count_as_a_change_of_answers() {
+    let mut test = TestWorld::new();
+    let server = test.run(create("shop")).unwrap().id;
+    let version = test.world.callbacks_version();
+    let rule = |status| CallbackRule {
+        name: name("redirect"),
+        label: None,
+        answer: RuleAnswer::Http {
+            method: None,
+            path: None,
+            status,
+            headers: [("Location".to_owned(), "http://127.0.0.1/".to_owned())].into(),
+            body: String::new(),
+            delay_ms: 0,
+        },
+    };
+    let set = |status| SetCallbackRules {
+        server,
+        rules: CallbackRules {
+            rules: vec![rule(status)],
+            ..CallbackRules::default()
+        },
+    };
+    test.run(set(302)).unwrap();
+    assert!(test.world.callbacks_version() > version);
+    assert!(test.changes(set(302)).unwrap().0.is_empty());
+    let refused = test.run(set(42)).unwrap_err().to_string();
+    assert!(refused.contains("rule `redirect`: status"), "{refused}");
+    let version = test.world.callbacks_version();
+    record(&mut test, server, 3);
+    assert_eq!(callback(&test, server).rules.rules, [rule(302)]);
+    assert_eq!(test.world.callbacks_version(), version);
+}
+
+#[test]
 fn an_interaction_keeps_what_is_known_of_its_name() {
     let mut test = TestWorld::new();
     let server = test.run(create("shop")).unwrap().id;
@@ -149,6 +187,7 @@ fn an_interaction_keeps_what_is_known_of_its_name() {
             server,
             new: Arc::new(vec![hit]),
             left_out: 0,
+            unknown_tags: 0,
         };
         let page = &test.run(record).unwrap()[0];
         serde_json::from_str::<Interaction>(&page.text)
@@ -288,6 +327,7 @@ fn a_deleted_server_is_gone_at_once_and_its_files_follow() {
         server,
         new: Arc::new(vec![hit]),
         left_out: 0,
+        unknown_tags: 0,
     };
     assert_eq!(test.run(late).unwrap_err(), Refusal::NoSuchCallback);
     let begun = test.decided.len();

@@ -239,3 +239,25 @@ fn roots(pem: &str) -> Result<RootCertStore, Error> {
     }
     Ok(roots)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn names_of_our_own_zones_are_refused() {
+        let outbound = Outbound::new(Vec::new(), "everscand.yaml", Limits::default());
+        let outbound = outbound.refusing(vec!["cb.example.com".to_owned()]);
+        for host in ["cb.example.com", "A-b.CB.example.com."] {
+            let refused = outbound.connect(host, 443).await.unwrap_err();
+            assert!(refused.is_permanent(), "{refused}");
+            assert!(
+                refused.to_string().contains("`cb.example.com`"),
+                "{refused}"
+            );
+        }
+        for host in ["example.com", "xcb.example.com", "cb.example.com.evil"] {
+            assert_eq!(outbound.check_zone(host), Ok(()), "{host}");
+        }
+    }
+}

@@ -82,7 +82,8 @@ impl State {
                 let text = Bytes::copy_from_slice(text.as_bytes());
                 append(Layout::interactions(&server, *page), *at, text);
                 let new = new.get(range.clone()).unwrap_or_default();
-                let raw: Vec<u8> = new.iter().flat_map(|new| &new.raw).copied().collect();
+                let raw: Vec<&[u8]> = new.iter().map(|new| new.raw.as_slice()).collect();
+                let raw = raw.concat();
                 append(Layout::raw_requests(&server, *page), *raw_at, raw.into());
             }
         })

@@ -37,6 +37,12 @@ fn rules() -> Rules {
     let headers = [("Location", "http://169.254.169.254/"), ("X-A", "1")];
     let delay = Duration::from_millis(1);
     rules.add_http(redirect, 307, headers.into_iter(), "moved".into(), delay);
+    let slow = Match {
+        path: Some("/slow".to_owned()),
+        ..of("slow", None)
+    };
+    let delay = Duration::from_secs(30);
+    rules.add_http(slow, 200, [].into_iter(), "late".into(), delay);
     let labelled = of("page", Some("page"));
     rules.add_http(labelled, 200, [].into_iter(), "<b>".into(), Duration::ZERO);
     rules.ignore = Noise {
@@ -49,11 +55,15 @@ fn rules() -> Rules {
 
 fn started() -> World {
     let world = World::start();
+    set(&world, rules());
+    world
+}
+
+fn set(world: &World, rules: Rules) {
     let mut changed = table();
     let server = changed.servers.values_mut().next().unwrap();
-    server.rules = Arc::new(rules());
+    server.rules = Arc::new(rules);
     world.table.send_replace(Arc::new(changed));
-    world
 }
 
 fn name(label: &str) -> String {
@@ -167,4 +177,32 @@ async fn ignored_requests_are_answered_and_not_reported() {
         panic!()
     };
     assert!(http.head.ends_with(b"user-agent: browser\r\n\r\n"));
+}
+
+#[tokio::test]
+async fn ignored_addresses_are_not_reported() {
+    let mut world = World::start();
+    let mut rules = Rules::default();
+    rules.ignore.addresses = vec!["127.0.0.0/8".parse().unwrap()];
+    set(&world, rules);
+    ask(world.callbacks.dns[0], &name("first."));
+    set(&world, Rules::default());
+    ask(world.callbacks.dns[0], &name("second."));
+    let Kind::Dns(dns) = world.hit().await.kind else {
+        panic!()
+    };
+    assert_eq!(dns.name, name("second."));
+}
+
+#[tokio::test]
+async fn a_delayed_request_is_reported_at_once_and_a_stop_ends_the_delay() {
+    let mut world = started();
+    let mut stream = TcpStream::connect(world.callbacks.http[0]).await.unwrap();
+    let request = format!("GET /slow HTTP/1.1\r\nhost: {}\r\n\r\n", name(""));
+    stream.write_all(request.as_bytes()).await.unwrap();
+    assert_eq!(world.hit().await.rule.as_deref(), Some("slow"));
+    world.callbacks.stop().await;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with("\r\n\r\nlate"), "{answer}");
 }

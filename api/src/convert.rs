@@ -2,6 +2,7 @@
 
 pub(crate) mod callback_rules;
 pub(crate) mod callbacks;
+pub(crate) mod payloads;
 pub(crate) mod channels;
 pub(crate) mod conditions;
 pub(crate) mod diff;

@@ -137,6 +137,16 @@ impl Failure {
         failure
     }
 
+    /// A value does not fit the variables of a payload group.
+    pub(crate) fn unfit_value(name: &str, problem: &str) -> Self {
+        let mut failure = Self::new(ErrorCode::InvalidInputs, format!("`{name}` {problem}"));
+        failure.more.errors.push(FieldError {
+            field: format!("values.{name}"),
+            message: problem.to_owned(),
+        });
+        failure
+    }
+
     /// The same failure, reported for one field of the request.
     pub(crate) fn of_field(self, field: &str) -> Self {
         let mut failure = Self::invalid(field, self.detail);

@@ -18,7 +18,9 @@ pub(crate) mod jobs;
 pub(crate) mod log_search;
 pub(crate) mod logs;
 pub(crate) mod projects;
+pub(crate) mod payloads;
 mod prune;
+mod renders;
 pub(crate) mod revisions;
 pub(crate) mod rules;
 pub(crate) mod runners;
@@ -276,6 +278,19 @@ pub(crate) async fn user(
         UserRoute::ShowInteraction => {
             json!(callbacks::interaction(user, path(0), path(1)).await?)
         }
+        UserRoute::ListPayloadGroups => json!(payloads::list(
+            user,
+            query.get("project"),
+            &Window::of(query)?
+        )?),
+        UserRoute::CreatePayloadGroup => Box::pin(payloads::create(user, request)),
+        UserRoute::ShowPayloadGroup => json!(payloads::show(user, path(0))?),
+        UserRoute::ChangePayloadGroup => Box::pin(payloads::change(user, request)),
+        UserRoute::DeletePayloadGroup => done!(payloads::delete(user, path(0))),
+        UserRoute::ReadPayload => Box::pin(payloads::read(user, &request)),
+        UserRoute::StorePayload => Box::pin(payloads::store(user, request)),
+        UserRoute::DeletePayload => Box::pin(payloads::remove(user, &request)),
+        UserRoute::RenderPayloads => Box::pin(renders::render(user, request)),
         UserRoute::CreateRegistration => Box::pin(runners::create_registration(user, request)),
     };
     answer.await

@@ -141,6 +141,28 @@ pub(crate) const ARTIFACT_BODY: u64 = 64 * 1024 * 1024 * 1024;
 /// A blob: larger than any image or dump that people keep.
 pub(crate) const BLOB_BODY: u64 = 64 * 1024 * 1024 * 1024;
 
+/// Body of one version of a payload.
+pub(crate) const PAYLOAD_BODY: u64 = model::limits::PAYLOAD_BYTES;
+
+/// The form with the text of a payload, of which a byte may become three.
+pub(crate) const EDIT_BODY: u64 = 4 * ui::pages::EDITED_BYTES;
+
+/// Body of a render, with up to 100,000 targets.
+pub(crate) const RENDER_BODY: u64 = 16 * 1024 * 1024;
+
+/// Renders at once, and those of one share. Each has its bodies in memory.
+pub(crate) const RENDERS_AT_ONCE: usize = 4;
+pub(crate) const RENDERS_OF_SHARE: usize = 2;
+
+/// Bytes of the payloads of one render.
+pub(crate) const RENDERED_BODIES: u64 = 16 * 1024 * 1024;
+
+/// Bytes of the payloads of one render, times its targets.
+pub(crate) const RENDERED_BYTES: u64 = 256 * 1024 * 1024;
+
+/// About the bytes of a render that are sent at once.
+pub(crate) const RENDERED_PIECE: usize = 64 * 1024;
+
 /// Items of one page: the maximum, and the default.
 pub(crate) const PAGE: usize = 200;
 pub(crate) const DEFAULT_PAGE: usize = 50;

@@ -8,6 +8,7 @@ mod artifacts;
 mod assets;
 mod blobs;
 mod callbacks;
+mod payloads;
 mod charts;
 mod daemon;
 mod frame;
@@ -104,6 +105,8 @@ async fn page(frame: &Frame<'_>, route: PageRoute) -> Result<Response, Failure> 
         PageRoute::Project => return projects::show(frame),
         PageRoute::Callback => Box::pin(callbacks::show(frame)),
         PageRoute::Interaction => Box::pin(callbacks::interaction(frame)),
+        PageRoute::PayloadGroup => return payloads::group(frame),
+        PageRoute::Payload => Box::pin(payloads::payload(frame)),
         PageRoute::Notifications => Box::pin(notifications::show(frame)),
         PageRoute::Tokens => return tokens::list(frame),
         PageRoute::Audit => Box::pin(daemon::audit(frame)),
@@ -165,6 +168,8 @@ pub(crate) async fn act(
         ActionRoute::DeleteVar => Box::pin(projects::delete_var(frame)),
         ActionRoute::SetSecret => Box::pin(projects::set_secret(frame, typed)),
         ActionRoute::DeleteSecret => Box::pin(projects::delete_secret(frame)),
+        ActionRoute::StorePayload => Box::pin(payloads::store(frame, typed)),
+        ActionRoute::DeletePayload => Box::pin(payloads::delete(frame)),
         ActionRoute::SetChannel => Box::pin(notifications::set_channel(frame, typed)),
         ActionRoute::TestChannel => Box::pin(notifications::test_channel(frame)),
         ActionRoute::RetryChannel => Box::pin(notifications::retry(frame, typed)),

@@ -104,6 +104,8 @@ names! {
         LimitRunner DeleteRunner CreateRegistration MoveToken ListUsers CreateUser UpdateUser DeleteUser CreateUserLink
         ListMembers SetMember RemoveMember ListCallbacks CreateCallback ShowCallback DeleteCallback
         ShowCallbackRules SetCallbackRules ListCallbackTokens CreateCallbackToken EndCallbackToken ListInteractions ShowInteraction
+        ListPayloadGroups CreatePayloadGroup ShowPayloadGroup ChangePayloadGroup DeletePayloadGroup ReadPayload
+        StorePayload DeletePayload RenderPayloads
     }
     SessionRoute {
         ListSessions EndSession EndSessions CreateSignInLink ChangePassword CreateBlobLink ShowUser ShowMe
@@ -121,7 +123,7 @@ names! {
         Overview Jobs Job JobContext Log RawLog LogRecords LogSearch Artifact ArtifactEntries ArtifactDiff
         Workflows Workflow Revisions Revision Scan DispatchForm Runners Runner Sources Source Artifacts
         Blobs Blob Projects Project Notifications Tokens Audit Settings About Live
-        Device Users User Members Callback Interaction
+        Device Users User Members Callback Interaction PayloadGroup Payload
     }
     ActionRoute {
         Logout EndSession EndSessions CancelJob DeleteJob RerunJob DeleteArtifact Dispatch SuspendWorkflow
@@ -130,7 +132,7 @@ names! {
         RevokeToken AcknowledgeCondition SilenceCondition SetChannel TestChannel RetryChannel
         DeleteChannel SetRule DeleteRule ChangePassword ConfirmDevice CreateUser UpdateUser
         CreateUserLink DeleteUser SetMember RemoveMember MoveToken CreateCallback DeleteCallback SetCallbackRules
-        CreateCallbackToken EndCallbackToken
+        CreateCallbackToken EndCallbackToken StorePayload DeletePayload
     }
 }
 
@@ -182,6 +184,7 @@ mod callbacks;
 mod daemon;
 mod jobs;
 mod notify;
+mod payloads;
 mod projects;
 mod runners;
 mod sessions;
@@ -197,6 +200,7 @@ pub static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
         jobs::ROUTES,
         blobs::ROUTES,
         callbacks::ROUTES,
+        payloads::ROUTES,
         notify::ROUTES,
         tokens::ROUTES,
         runners::ROUTES,

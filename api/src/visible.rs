@@ -5,6 +5,7 @@ mod blobs;
 pub(crate) mod callbacks;
 mod commands;
 mod jobs;
+pub(crate) mod payloads;
 mod scans;
 
 use std::collections::{BTreeSet, HashMap};

@@ -11,6 +11,7 @@ mod login;
 mod member;
 mod named;
 mod notify;
+mod payload;
 mod project;
 mod runner;
 mod scan;
@@ -79,6 +80,9 @@ pub(crate) enum Command {
     /// Callback servers: names to plant in targets, and who looks them up
     #[command(subcommand)]
     Callback(callback::Command),
+    /// Payloads: texts and files to send to targets, and how they are rendered
+    #[command(subcommand)]
+    Payload(payload::Command),
     /// Notifications: what is sent where
     #[command(subcommand)]
     Notify(notify::Command),
@@ -128,6 +132,7 @@ impl Command {
             Self::Secret(command) => command.run(session).await,
             Self::Blob(command) => command.run(session).await,
             Self::Callback(command) => command.run(session).await,
+            Self::Payload(command) => command.run(session).await,
             Self::Notify(command) => command.run(session).await,
             Self::Login => login::login(session).await,
             Self::Logout(command) => command.run(session).await,

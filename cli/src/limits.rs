@@ -11,6 +11,12 @@ pub(crate) const INPUT_FILE: u64 = 65_535 * 4;
 /// Bytes of a file with the value of a var or secret: 64 KiB, the maximum of the daemon, and a line end.
 pub(crate) const VALUE_FILE: u64 = 64 * 1024 + 2;
 
+/// Bytes of a file with a payload: the maximum of the daemon.
+pub(crate) const PAYLOAD_FILE: u64 = 10 * 1024 * 1024;
+
+/// Bytes of a file with targets: a hundred thousand, the maximum of a render, with a hundred and more bytes each.
+pub(crate) const TARGETS_FILE: u64 = 15 * 1024 * 1024;
+
 /// Unpacked bytes that any artifact may have. No artifact of a normal job is larger, and a disk has room for it.
 pub(crate) const UNPACKED: u64 = 1024 * 1024 * 1024;
 

@@ -21,6 +21,15 @@ pub(crate) fn read_given(path: &Path, limit: u64) -> Result<String, Error> {
     }
 }
 
+/// Reads a file as it is, or standard input if the path is `-`.
+pub(crate) fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    if is_stdin(path) {
+        return read_up_to(io::stdin().lock(), Path::new("standard input"), limit);
+    }
+    let file = std::fs::File::open(path).map_err(Error::reading(path))?;
+    read_up_to(file, path, limit)
+}
+
 /// Reads the value of a var or secret from a file, or from standard input if the path is `-`. Cuts one line end at its
 /// end: files and pipes end with a line end that is not part of the value.
 pub(crate) fn read_value(path: &Path) -> Result<String, Error> {
@@ -44,6 +53,18 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, Error> {
 
 /// Reads text. `path` names it in errors.
 fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error> {
+    let bytes = read_up_to(reader, path, limit)?;
+    match workflow::utf8(&bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(source) => Err(Error::NotText {
+            path: path.to_owned(),
+            shown: String::from_utf8_lossy(&bytes).into_owned(),
+            source,
+        }),
+    }
+}
+
+fn read_up_to(reader: impl Read, path: &Path, limit: u64) -> Result<Vec<u8>, Error> {
     let failed = Error::reading(path);
     let mut bytes = Vec::new();
     let read = reader
@@ -56,14 +77,7 @@ fn read_all(reader: impl Read, path: &Path, limit: u64) -> Result<String, Error>
             limit,
         });
     }
-    match workflow::utf8(&bytes) {
-        Ok(text) => Ok(text.to_owned()),
-        Err(source) => Err(Error::NotText {
-            path: path.to_owned(),
-            shown: String::from_utf8_lossy(&bytes).into_owned(),
-            source,
-        }),
-    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

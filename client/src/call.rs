@@ -303,6 +303,11 @@ impl Answer {
         Ok(None)
     }
 
+    /// All bytes of the body.
+    pub(crate) async fn body(self) -> Result<Bytes, Error> {
+        Ok(self.whole().await?.1)
+    }
+
     async fn whole(mut self) -> Result<(response::Parts, Bytes), Error> {
         let mut body = BytesMut::new();
         while let Some(piece) = self.piece().await? {

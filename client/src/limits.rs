@@ -37,6 +37,9 @@ pub const ANSWER_BYTES: usize = 32 * 1024 * 1024;
 /// long.
 pub const LOG_LINE_BYTES: usize = 1024 * 1024;
 
+/// Bytes of one line of a render: a payload of 10 MiB, which JSON escapes may make six times as long.
+pub const RENDERED_LINE_BYTES: usize = 64 * 1024 * 1024;
+
 /// Bytes read from a file at once during an upload.
 pub const UPLOAD_PIECE: usize = 256 * 1024;
 

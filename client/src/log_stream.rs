@@ -169,7 +169,7 @@ impl LogStream {
         Ok(Connection {
             since: Instant::now(),
             answer,
-            lines: Lines::default(),
+            lines: Lines::new(limits::LOG_LINE_BYTES),
             body_ended: false,
         })
     }

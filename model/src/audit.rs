@@ -96,6 +96,13 @@ kinds! {
     /// A name of a callback server was made.
     CallbackTokenCreated = "callback_token_created",
     CallbackTokenEnded = "callback_token_ended",
+    PayloadGroupCreated = "payload_group_created",
+    /// Its variables, or whether it is served.
+    PayloadGroupChanged = "payload_group_changed",
+    PayloadGroupDeleted = "payload_group_deleted",
+    /// A new version of a payload.
+    PayloadStored = "payload_stored",
+    PayloadDeleted = "payload_deleted",
     BlobStored = "blob_stored",
     BlobDeleted = "blob_deleted",
     BlobLinkCreated = "blob_link_created",
@@ -115,7 +122,7 @@ pub struct AuditAction {
     /// Of a token, session, registration token, runner, link or user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
-    /// Of a token, runner, source, var, secret, rule, artifact or user; the path of a blob.
+    /// Of a token, runner, source, var, secret, rule, artifact or user; the path of a blob; `GROUP/NAME` of a payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +134,7 @@ pub struct AuditAction {
     pub scan: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
-    /// Of a var or secret.
+    /// Of a var, secret or payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
     /// Of a new token.

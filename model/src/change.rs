@@ -13,6 +13,7 @@ use crate::idempotency::Idempotency;
 use crate::job::Job;
 use crate::ledger::Repeats;
 use crate::outbox::{DeliveryRecord, Outgoing};
+use crate::payload::{PayloadGroup, PayloadName};
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Expiry, Retention};
@@ -26,7 +27,7 @@ use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::user::User;
 use crate::{
-    BlobLinkId, ChannelId, JobId, OutgoingId, ProjectId, RegistrationId, ScanKey, TokenId,
+    BlobLinkId, ChannelId, JobId, OutgoingId, PayloadGroupId, ProjectId, RegistrationId, ScanKey, TokenId,
 };
 
 /// One change of a decision. It carries the complete new record, so applying it twice is harmless.
@@ -114,6 +115,11 @@ pub enum Change {
     CallbackTokenRemoved(CallbackId, CallbackTag),
     /// The interactions of a callback server.
     Interactions(CallbackId, Arc<InteractionChange>),
+    PayloadGroup(Arc<PayloadGroup>),
+    /// A payload group is removed after its payloads.
+    PayloadGroupRemoved(PayloadGroupId),
+    /// The body of one version of a payload is removed.
+    PayloadVersionRemoved(PayloadGroupId, PayloadName, u64),
     /// The expiry times of live records are moved by a jump of the wall clock. It is not written.
     ClockFollowed(TimeDelta),
     /// The record of a jump that the stored expiry times do not follow yet; none when all of them have followed.

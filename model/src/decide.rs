@@ -22,6 +22,7 @@ mod finish;
 mod job_end;
 mod observe;
 mod once;
+mod payloads;
 mod readable;
 mod refusal;
 mod registrations;
@@ -64,6 +65,10 @@ pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeat
 pub use end::{Cancel, EndJob, Loss};
 pub use evaluate::Evaluate;
 pub use once::{Once, ShownOnce};
+pub use payloads::{
+    ChangePayloadGroup, ClearPayloadGroup, CreatePayloadGroup, DeletePayload, DeletePayloadGroup,
+    StorePayload,
+};
 pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
 pub use registrations::{CreateRegistration, Maker, NewRegistration};

@@ -93,6 +93,8 @@ ids! {
     MessageId;
     /// An unused registration token.
     RegistrationId;
+    /// A group of payloads.
+    PayloadGroupId;
 }
 
 /// The UUID namespace of ids that are derived from names. A rebuilt state folder has the same ids.
@@ -151,7 +153,7 @@ macro_rules! random {
     )*};
 }
 
-random! { ConditionId RunnerId TokenId UserId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId }
+random! { ConditionId RunnerId TokenId UserId SessionId BlobLinkId RegistrationId ChannelId EventId OutgoingId MessageId PayloadGroupId }
 
 impl JobId {
     /// Smaller than the id of any job.

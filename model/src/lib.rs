@@ -38,6 +38,7 @@ mod matching;
 mod moment;
 mod named_values;
 pub mod outbox;
+pub mod payload;
 pub mod plan;
 mod principal;
 mod project;
@@ -88,7 +89,7 @@ pub use history::HistoryLine;
 pub use hops::{Circle, Hops};
 pub use id::{
     ArtifactId, BlobLinkId, ChannelId, ConditionId, EventId, Holder, JobId, MessageId, OutgoingId,
-    ParseIdError, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
+    ParseIdError, PayloadGroupId, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
     SourceNameError, TokenId, UserId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
@@ -107,6 +108,7 @@ pub use masker::{
 pub use matching::{Turn, Turns, next_job};
 pub use moment::{Clock, Entropy, Moment, Order};
 pub use named_values::NamedValues;
+pub use payload::{Payload, PayloadGroup, PayloadName};
 pub use principal::{Credential, Principal, Share, UsedJobToken, UsedToken};
 pub use project::{Edit, ProjectSecrets, ProjectVars, StoredSecret, Var};
 pub use proposal::propose;

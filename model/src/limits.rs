@@ -501,3 +501,41 @@ pub(crate) const LEFT_OUT_MINUTES: i64 = 60;
 
 /// Tags whose hits are counted: 10 MB. With more of them counting begins anew.
 pub(crate) const SAMPLED_TAGS: usize = 100_000;
+
+/// Payload groups of one project. Each is a live record.
+pub const PAYLOAD_GROUPS: usize = 50;
+
+/// Payloads of one group: its record stays below the 1 MiB of a commit.
+pub const PAYLOADS: usize = 1_000;
+
+/// Versions of one payload.
+pub const PAYLOAD_VERSIONS: u64 = 1_000;
+
+/// Bytes of one version.
+pub const PAYLOAD_BYTES: u64 = 10 * 1024 * 1024;
+
+/// Bytes of all versions of a project.
+pub const PAYLOADS_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Bytes of the name of a payload or variable.
+pub const PAYLOAD_NAME_BYTES: usize = 64;
+
+/// Variables of one group. Each is looked for at each byte of a payload.
+pub const PAYLOAD_VARIABLES: usize = 20;
+
+pub const PAYLOAD_PLACEHOLDER_BYTES: usize = 64;
+
+/// Bytes of the default of a variable.
+pub const PAYLOAD_DEFAULT_BYTES: usize = 4 * 1024;
+
+/// Filters of one placeholder, so that a hostile text cannot make the search slow.
+pub(crate) const PAYLOAD_FILTERS: usize = 4;
+
+/// Bytes of the content type of a payload.
+pub const PAYLOAD_TYPE_BYTES: usize = 100;
+
+/// Lines of one render: payloads times targets.
+pub const RENDERED_LINES: usize = 100_000;
+
+/// Versions that one commit removes: a commit has at most 100 operations.
+pub const PAYLOAD_VERSIONS_REMOVED: u64 = 90;

@@ -231,6 +231,11 @@ fn ended_by(world: &World, action: &AuditAction) -> Vec<(Credential, String)> {
         | Kind::CallbackRulesSet
         | Kind::CallbackTokenCreated
         | Kind::CallbackTokenEnded
+        | Kind::PayloadGroupCreated
+        | Kind::PayloadGroupChanged
+        | Kind::PayloadGroupDeleted
+        | Kind::PayloadStored
+        | Kind::PayloadDeleted
         | Kind::BlobStored
         | Kind::BlobDeleted
         | Kind::BlobLinkCreated => Vec::new(),

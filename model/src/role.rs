@@ -50,13 +50,15 @@ impl Role {
             | Scope::ConditionWrite
             | Scope::BlobWrite
             | Scope::NotifyRead
-            | Scope::CallbackRead => Some(Self::Operator),
+            | Scope::CallbackRead
+            | Scope::PayloadRead => Some(Self::Operator),
             Scope::ProjectWrite
             | Scope::WorkflowWrite
             | Scope::JobWrite
             | Scope::SecretWrite
             | Scope::NotifyWrite
             | Scope::CallbackWrite
+            | Scope::PayloadWrite
             | Scope::RunnerWrite
             | Scope::MemberWrite => Some(Self::Maintainer),
             Scope::TokenWrite | Scope::Metrics | Scope::Admin => None,

@@ -62,6 +62,10 @@ scopes! {
     CallbackRead = "callback:read",
     /// Create and delete callback servers, and make names.
     CallbackWrite = "callback:write",
+    /// See and render payloads.
+    PayloadRead = "payload:read",
+    /// Change payloads and their groups.
+    PayloadWrite = "payload:write",
     /// See runners.
     RunnerRead = "runner:read",
     /// Register, limit and remove runners of its projects.
@@ -98,6 +102,8 @@ impl Scope {
             | Self::NotifyWrite
             | Self::CallbackRead
             | Self::CallbackWrite
+            | Self::PayloadRead
+            | Self::PayloadWrite
             | Self::RunnerRead
             | Self::RunnerWrite
             | Self::MemberWrite
@@ -129,6 +135,7 @@ impl Scope {
             Self::BlobRead | Self::BlobWrite => Self::BlobRead,
             Self::NotifyRead | Self::NotifyWrite => Self::NotifyRead,
             Self::CallbackRead | Self::CallbackWrite => Self::CallbackRead,
+            Self::PayloadRead | Self::PayloadWrite => Self::PayloadRead,
             Self::RunnerRead | Self::RunnerWrite => Self::RunnerRead,
             Self::TokenWrite | Self::Metrics | Self::Admin => self,
         }

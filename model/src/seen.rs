@@ -16,6 +16,7 @@ use crate::condition::Condition;
 use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
 use crate::outbox::Waiting;
+use crate::payload::PayloadGroup;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
@@ -32,7 +33,7 @@ use crate::user::User;
 use crate::waiting::Slots;
 use crate::world::World;
 use crate::{
-    BlobLinkId, JobId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp, TokenId, UserId,
+    BlobLinkId, JobId, PayloadGroupId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp, TokenId, UserId,
     WorkflowId,
 };
 
@@ -150,6 +151,16 @@ impl<'w> Seen<'w> {
         callback: &Callback,
     ) -> impl Iterator<Item = &'w Arc<CallbackToken>> {
         self.world.callback_tokens(callback.id)
+    }
+
+    pub fn payload_groups(self) -> impl Iterator<Item = &'w Arc<PayloadGroup>> {
+        let groups = self.world.payload_groups();
+        groups.filter(move |group| self.rights.sees(group.project))
+    }
+
+    pub fn payload_group(self, id: PayloadGroupId) -> Option<&'w Arc<PayloadGroup>> {
+        let group = self.world.payload_group(id)?;
+        self.rights.sees(group.project).then_some(group)
     }
 
     /// The open conditions.

@@ -13,6 +13,7 @@ mod jobs;
 mod lookup;
 pub(crate) mod names;
 mod outbox;
+mod payloads;
 mod queue;
 mod triggers;
 mod users;
@@ -36,6 +37,7 @@ use crate::change::Change;
 use crate::derive::touched;
 use crate::idempotency::Idempotency;
 use crate::job::Job;
+use crate::payload::PayloadGroup;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::recent::Recent;
 use crate::retention::{Retention, Stock};
@@ -47,7 +49,7 @@ use crate::source::Source;
 use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
+    JobId, Order, PayloadGroupId, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
     TokenId, UserId, WorkflowId,
 };
 
@@ -81,6 +83,7 @@ pub struct World {
     rules: BTreeMap<Option<ProjectId>, Arc<ProjectRules>>,
     blobs: Blobs,
     callbacks: Callbacks,
+    payload_groups: BTreeMap<PayloadGroupId, Arc<PayloadGroup>>,
     idempotency: HashMap<String, Arc<Idempotency>>,
     idempotency_by_age: BTreeSet<(Timestamp, String)>,
 }
@@ -243,6 +246,12 @@ impl World {
             Change::CallbackTokenRemoved(server, tag) => {
                 self.callbacks.remove_token(*server, *tag);
             }
+            Change::PayloadGroup(group) => {
+                self.payload_groups.insert(group.id, group.clone());
+            }
+            Change::PayloadGroupRemoved(id) => {
+                self.payload_groups.remove(id);
+            }
             Change::ClockFollowed(by) => self.follow_clock(*by),
             Change::Clocks(clocks) => self.note_clocks(clocks.clone()),
             Change::Tip(_)
@@ -256,7 +265,8 @@ impl World {
             | Change::LedgerPageRemoved(..)
             | Change::Event(_)
             | Change::Delivery(_)
-            | Change::Interactions(..) => {}
+            | Change::Interactions(..)
+            | Change::PayloadVersionRemoved(..) => {}
         }
     }
 

@@ -14,8 +14,9 @@ use crate::callbacks::remove_old;
 use crate::error::RemovalError;
 use crate::handle::Handle;
 use crate::limits::EXPIRY_CHECK;
+use crate::payloads::clear_payload_groups;
 
-/// Removes expired artifacts and blobs, and old interactions, at the start and every hour.
+/// Removes expired artifacts and blobs, old interactions, and deleted payloads, at the start and every hour.
 pub(crate) async fn remove_expired(handle: Handle) {
     loop {
         if let Err(error) = remove_expired_artifacts(&handle).await {
@@ -24,6 +25,9 @@ pub(crate) async fn remove_expired(handle: Handle) {
         let blobs = handle.blobs().remove_expired(|| handle.clock().ages());
         if let Err(error) = blobs.await {
             tracing::error!(%error, "expired blobs cannot be removed; this is retried within an hour");
+        }
+        if let Err(error) = clear_payload_groups(&handle).await {
+            tracing::error!(%error, "deleted payloads cannot be removed; this is retried within an hour");
         }
         // While the clock is not trusted, nothing expires.
         if let Some(now) = handle.clock().ages()

@@ -27,6 +27,7 @@ mod handle;
 mod jumps;
 mod limits;
 mod masking;
+mod payloads;
 mod projects;
 mod removal;
 mod retention;
@@ -56,6 +57,7 @@ pub use git::{
 };
 pub use handle::{Handle, Settings, Upkeep};
 pub use limits::{DEVICE_LOGIN, LOG_LIMIT, SIGN_IN_LINK};
+pub use payloads::NewPayload;
 pub use retention::{Retained, ScanRetained};
 pub use runners::{ArtifactPhase, ArtifactProgress, Instance, Message, RunnerSession, Runners};
 pub use sign_in::{NewDeviceLogin, NewSignInLink, SignIns, TooManyDevices, WaitingDevice};

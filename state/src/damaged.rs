@@ -211,6 +211,9 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
             "the callback server is gone with its interactions; restore the file from a backup"
         }
         RecordPlace::CallbackToken => "the name is not answered any more; make another one",
+        RecordPlace::PayloadGroup => {
+            "the payload group is gone with its payloads; restore the file from a backup"
+        }
         RecordPlace::Channel => "the channel is gone; add it again",
         RecordPlace::Outgoing => {
             "its events are not sent; `everscan condition list` shows what is still wrong"
@@ -235,6 +238,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         | RecordPlace::Deliveries
         | RecordPlace::Interactions
         | RecordPlace::RawRequests
-        | RecordPlace::InteractionIndex => return None,
+        | RecordPlace::InteractionIndex
+        | RecordPlace::Payload => return None,
     })
 }

@@ -135,6 +135,11 @@ impl Encoding<'_> {
             Change::CallbackTokenRemoved(server, tag) => {
                 self.delete(Layout::callback_token(*server, *tag));
             }
+            Change::PayloadGroup(group) => self.record(&**group),
+            Change::PayloadGroupRemoved(id) => self.delete(Layout::payload_group(*id)),
+            Change::PayloadVersionRemoved(group, name, version) => {
+                self.delete(Layout::payload(*group, name, *version));
+            }
             Change::Interactions(server, change) => match &**change {
                 InteractionChange::Indexed { file, at, text } => {
                     self.append(Layout::interaction_index(server, *file), *at, text);

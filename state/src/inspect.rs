@@ -44,7 +44,7 @@ pub enum InspectError {
 }
 
 /// The records with this id or name: a job, workflow, revision, project, runner, registration, token, session, source,
-/// condition, callback server, channel, outgoing events, or every scan of this name. A workflow also has the names `NAME` and
+/// condition, callback server, payload group, channel, outgoing events, or every scan of this name. A workflow also has the names `NAME` and
 /// `SOURCE/NAME`, and `instance` names the rules of the instance.
 pub fn show(root: &Path, name: &str) -> Result<Vec<Shown>, InspectError> {
     let look = Look::at(root)?;
@@ -85,6 +85,7 @@ fn places(look: &Look, name: &str) -> Result<Vec<Key>, DiskError> {
     places.extend(name.parse().map(Layout::condition));
     places.extend(name.parse().map(Layout::channel));
     places.extend(name.parse().map(Layout::callback));
+    places.extend(name.parse().map(Layout::payload_group));
     places.extend(name.parse().map(Layout::outgoing));
     places.extend(name.parse().map(Layout::vars));
     places.extend(name.parse().map(Layout::secrets));

@@ -11,7 +11,7 @@ use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
     BlobLinkId, BlobPath, CallbackId, CallbackTag, ChannelId, ConditionId, JobId, OutgoingId,
-    ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp,
+    PayloadGroupId, PayloadName, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp,
     TokenId, UserId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -207,6 +207,10 @@ keys! {
     /// The tags of closed pages of interactions.
     InteractionIndex: interaction_index(server: &CallbackId, number: u64)
         "callbacks/{server}/index/{number}.jsonl";
+    PayloadGroup: payload_group(group: PayloadGroupId) "payloads/{group}/group.json";
+    /// The body of one version of a payload.
+    Payload: payload(group: PayloadGroupId, name: &PayloadName, version: u64)
+        "payloads/{group}/bodies/{name}/{version}.object";
     Channel: channel(channel: ChannelId) "channels/{channel}.json";
     /// Events that are not sent to every channel yet.
     Outgoing: outgoing(outgoing: OutgoingId)

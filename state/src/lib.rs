@@ -45,6 +45,7 @@ mod open;
 mod page_index;
 mod past;
 mod payload;
+mod payload_bodies;
 mod pretty;
 mod publication;
 mod reader;

@@ -175,6 +175,9 @@ impl Publication {
                 | Change::CallbackRemoved(_)
                 | Change::CallbackToken(_)
                 | Change::CallbackTokenRemoved(..)
+                | Change::PayloadGroup(_)
+                | Change::PayloadGroupRemoved(_)
+                | Change::PayloadVersionRemoved(..)
                 | Change::Interactions(..)
                 | Change::Clocks(_) => {}
             }

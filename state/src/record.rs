@@ -9,7 +9,7 @@ use model::outbox::Outgoing;
 use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, BrowserSession, Callback, CallbackToken, Change, Clocks, Digests,
-    Idempotency, Job, ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats,
+    Idempotency, Job, PayloadGroup, ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats,
     RevisionRecord, Runner, ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User,
     WorkflowRecord,
 };
@@ -297,6 +297,12 @@ records! {
         id: it.tag,
         live: always,
         load: world(Change::CallbackToken),
+    }
+    PayloadGroup(PayloadGroup): |it| {
+        place: Layout::payload_group(it.id),
+        id: it.id,
+        live: always,
+        load: world(Change::PayloadGroup),
     }
     Channel(Channel): |it| {
         place: Layout::channel(it.id),

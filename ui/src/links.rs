@@ -280,6 +280,23 @@ pub fn interaction(callback: &str, number: u64) -> String {
     format!("{}/{number}", self::callback(callback))
 }
 
+pub fn payload_group(id: Uuid) -> String {
+    format!("/payload-groups/{id}")
+}
+
+/// A version of a payload, or the newest.
+pub fn payload(group: Uuid, name: &str, version: Option<u64>) -> String {
+    let path = format!("{}/{}", payload_group(group), segment(name));
+    match version {
+        Some(version) => with_query(&path, &[("version", &version.to_string())]),
+        None => path,
+    }
+}
+
+pub fn delete_payload(group: Uuid, name: &str) -> String {
+    format!("{}/delete", payload(group, name, None))
+}
+
 pub fn vars(project_name: &str) -> String {
     format!("{}/vars", project(project_name))
 }

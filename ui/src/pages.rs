@@ -17,6 +17,7 @@ mod members;
 mod notifications;
 mod notify_forms;
 mod overview;
+mod payloads;
 mod revisions;
 mod runners;
 mod scan;
@@ -34,6 +35,9 @@ pub use artifacts::{ArtifactEntries, artifact_diff, artifact_entries, artifacts}
 pub use audit::{Audit, audit};
 pub use blobs::{Blobs, blobs};
 pub use callbacks::{CallbackPage, Heard, callback, interaction};
+pub use payloads::{
+    Draft, EDITED_BYTES, PayloadPage, Previewed, edited_payload, payload, payload_group,
+};
 pub use dispatch::{Dispatch, dispatch};
 pub use feed::Past;
 pub use job::{Declared, DeclaredStep, JobPage, job};

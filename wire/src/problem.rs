@@ -92,7 +92,7 @@ pub enum ErrorCode {
     BodyTooLarge,
     /// 415: the route does not accept the media type of the body.
     UnsupportedMediaType,
-    /// 422: the inputs do not fit the scan's declaration.
+    /// 422: the inputs do not fit the scan's declaration, or the values those of a payload group.
     InvalidInputs,
     /// 422: the idempotency key was used for another request.
     IdempotencyMismatch,

@@ -20,6 +20,8 @@ names! {
         NotifyWrite = "notify:write",
         CallbackRead = "callback:read",
         CallbackWrite = "callback:write",
+        PayloadRead = "payload:read",
+        PayloadWrite = "payload:write",
         RunnerRead = "runner:read",
         RunnerWrite = "runner:write",
         MemberWrite = "member:write",

@@ -96,7 +96,7 @@ impl Workflow {
 
 /// The scopes that the `permissions` of a scan may name. Rights over secrets, tokens, runners and people are not among them:
 /// who pushes a file must not gain them.
-pub const PERMISSIONS: [&str; 11] = [
+pub const PERMISSIONS: [&str; 12] = [
     "project:read",
     "workflow:read",
     "workflow:write",
@@ -108,6 +108,7 @@ pub const PERMISSIONS: [&str; 11] = [
     "dispatch",
     "blob:read",
     "blob:write",
+    "payload:read",
 ];
 
 /// The environment variable with the token of a step. It is never passed from the runner's own environment.

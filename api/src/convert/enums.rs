@@ -37,7 +37,7 @@ convert_both_ways! {
     model::Role, wire::Role { Viewer Operator Maintainer }
     model::Scope, wire::Scope {
         ProjectRead ProjectWrite WorkflowRead WorkflowWrite WorkflowSuspend ConditionWrite JobRead JobWrite JobCancel
-        Dispatch BlobRead BlobWrite SecretWrite NotifyRead NotifyWrite CallbackRead CallbackWrite RunnerRead RunnerWrite MemberWrite TokenWrite
+        Dispatch BlobRead BlobWrite SecretWrite NotifyRead NotifyWrite CallbackRead CallbackWrite PayloadRead PayloadWrite RunnerRead RunnerWrite MemberWrite TokenWrite
         Metrics Admin
     }
     state::Stream, wire::Stream { Stdout Stderr Runner }

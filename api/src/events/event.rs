@@ -125,6 +125,9 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
         | Change::CallbackTokenRemoved(..)
+        | Change::PayloadGroup(_)
+        | Change::PayloadGroupRemoved(_)
+        | Change::PayloadVersionRemoved(..)
         | Change::Clocks(_) => None,
     }
 }

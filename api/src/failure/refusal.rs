@@ -44,6 +44,13 @@ impl From<Refusal> for Failure {
             Refusal::TooManyCallbacks { .. } | Refusal::TooManyCallbackTokens { .. } => {
                 Self::new(ErrorCode::QuotaExceeded, text).hint("delete one that is not needed any more")
             }
+            Refusal::NoSuchPayloadGroup => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan payload group list` shows the payload groups"),
+            Refusal::NoSuchPayload { .. } => Self::new(ErrorCode::NotFound, text)
+                .hint("`everscan payload list GROUP` shows the payloads"),
+            Refusal::PayloadGroupExists { .. } => Self::new(ErrorCode::NameTaken, text),
+            Refusal::PayloadLimit { .. } => Self::new(ErrorCode::QuotaExceeded, text)
+                .hint("delete what is not needed any more; a payload is deleted with its versions"),
             Refusal::NoSuchBlobLink => Self::new(ErrorCode::NotFound, text)
                 .hint("`everscan blob links` shows the links"),
             Refusal::TooManyBlobLinks { .. } => Self::new(ErrorCode::QuotaExceeded, text)

@@ -4,7 +4,7 @@ use http::StatusCode;
 use maud::Markup;
 use model::SecretValue;
 use model::decide::Precondition;
-use model::limits::CALLBACKS;
+use model::limits::{CALLBACKS, PAYLOAD_GROUPS};
 use ui::form::Refused;
 use ui::{links, pages};
 use warp::reply::Response;
@@ -13,7 +13,7 @@ use super::frame::Frame;
 use super::html::see_other;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::{callbacks, projects};
+use crate::handlers::{callbacks, payloads, projects};
 use crate::page::Window;
 
 /// Forms have no condition on the version of the value.
@@ -48,8 +48,18 @@ fn page(frame: &Frame<'_>, refused: Forms) -> Result<Markup, Failure> {
         refused_var: &refused.var,
         refused_secret: &refused.secret,
         refused_callback: &refused.callback,
+        payload_groups: &payload_groups(frame, project)?,
     };
     Ok(pages::variables(&frame.visit, &page))
+}
+
+/// None for a reader who may not see payloads: the rights of a page are those of its own scope.
+fn payload_groups(frame: &Frame<'_>, project: &str) -> Result<Vec<wire::PayloadGroup>, Failure> {
+    let may = frame.visit.may_in(project, wire::Scope::PayloadRead);
+    match may {
+        true => Ok(payloads::list(frame.user, Some(project), &Window::first(PAYLOAD_GROUPS))?.items),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// Sends the reader to the page after a change, or to the overview without its scope.

@@ -100,6 +100,14 @@ pub(super) const fn text(summary: &'static str, kinds: &'static [&'static str]) 
     answers_with(summary, Answer::Text(kinds))
 }
 
+/// Takes a body and answers JSON lines.
+pub(super) const fn renders<B: JsonSchema>(summary: &'static str) -> Operation {
+    Operation {
+        body: RequestBody::Json(SchemaGenerator::subschema_for::<B>),
+        ..text(summary, &[wire::NDJSON_MEDIA_TYPE])
+    }
+}
+
 /// Answers all bytes, never a part.
 pub(super) const fn sends(summary: &'static str, kind: &'static str) -> Operation {
     answers_with(summary, Answer::Bytes(kind))

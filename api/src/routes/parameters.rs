@@ -96,6 +96,8 @@ parameters! {
     WAIT_FOR_HIT "wait", "With `after`: whether to hold the answer until there is one, up to 50 s.", flag();
     RAW "raw", "Whether to show raw requests.", flag();
 
+    VERSION "version", "The version to read; without it, the newest.", positive();
+
     FOCUS "focus", "The scan whose neighbours the graph shows.", word();
     LANES "lanes", "The span of the lanes: `week`, or a day.", word();
     USER "user", "The owner of the tokens, or `all`. Without it, the own ones.", text();

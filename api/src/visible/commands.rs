@@ -7,7 +7,7 @@ use std::sync::Arc;
 use delivery::{Outcome, send_test};
 use model::channel::{Channel, Target};
 use model::decide::{
-    Acknowledge, ApproveRemoval, Command, CreateBlobLink, CreateCallback, CreateCallbackToken,
+    Acknowledge, ApproveRemoval, ChangePayloadGroup, Command, CreateBlobLink, CreatePayloadGroup, DeletePayload, CreateCallback, CreateCallbackToken,
     CreateRegistration, CreateUser, DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar,
     EndCallbackToken, LimitRunner, MakeUserLink, Maker, MoveToken, NewRegistration, Once,
     Precondition, Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetCallbackRules,
@@ -50,6 +50,9 @@ impl Submitted for CreateCallback {}
 impl Submitted for CreateCallbackToken {}
 impl Submitted for EndCallbackToken {}
 impl Submitted for SetCallbackRules {}
+impl Submitted for CreatePayloadGroup {}
+impl Submitted for ChangePayloadGroup {}
+impl Submitted for DeletePayload {}
 impl Submitted for Resume {}
 impl Submitted for RevokeBlobLink {}
 impl Submitted for SetRule {}

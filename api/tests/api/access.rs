@@ -123,6 +123,8 @@ fn path(route: &Route, executed: &Claimed, waiting: &str) -> String {
         .replace("{channel}", "a")
         .replace("{callback}", "aaaaaaaaaaaaaaaa")
         .replace("{tag}", "aaaaaaaaaaaaaaaaaaaa")
+        .replace("{group}", "11111111-1111-4111-8111-111111111111")
+        .replace("{payload}", "a.svg")
         .replace("{number}", "1")
 }
 

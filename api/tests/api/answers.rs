@@ -214,6 +214,10 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         "/v0/callbacks/a/tokens".to_owned(),
         "/v0/callbacks/a/interactions".to_owned(),
         "/v0/callbacks/a/interactions/1".to_owned(),
+        // Compared in `payloads`.
+        "/v0/payload-groups".to_owned(),
+        "/v0/payload-groups/a".to_owned(),
+        "/v0/payload-groups/a/payloads/a".to_owned(),
         // Compared in `entries`.
         format!("/v0/jobs/{finished}/artifacts/out/entries"),
         format!("/v0/jobs/{finished}/artifacts/out/diff"),

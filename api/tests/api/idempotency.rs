@@ -141,6 +141,8 @@ const KEYLESS: &[(UserRoute, &str)] = &[
         UserRoute::CreateCallbackToken,
         "one more name does no harm, and expires",
     ),
+    (UserRoute::CreatePayloadGroup, "a name is given once"),
+    (UserRoute::RenderPayloads, "changes nothing"),
     (
         UserRoute::CreateUserLink,
         "a new link takes the place of the former one",
@@ -162,6 +164,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
     let condition = service.condition("invalid_file").await;
     service.waiting_channel().await;
     let callback = service.callback("main").await;
+    let group = service.payload_group("main").await;
     for route in ROUTES.iter().filter(|route| route.method == Method::POST) {
         let id = match route.access {
             Access::User(id, _) => Some(id),
@@ -180,6 +183,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
             .replace("{condition}", &condition)
             .replace("{channel}", "waiting")
             .replace("{callback}", &callback)
+            .replace("{group}", &group)
             .replace("{user}", "owner");
         let body = match id {
             None => json!({"path": "a", "use_for": "get", "expires_in": "1h"}),
@@ -188,6 +192,7 @@ async fn every_post_route_of_users_that_makes_an_object_takes_a_key() {
             Some(UserRoute::MoveBlob) => json!({"from": "b", "to": "c"}),
             Some(UserRoute::MoveToken) => json!({"user": "owner"}),
             Some(UserRoute::CreateCallback) => json!({"project": "main", "name": "two"}),
+            Some(UserRoute::CreatePayloadGroup) => json!({"project": "main", "name": "two"}),
             Some(UserRoute::CreateUser) => json!({"name": "kim"}),
             Some(UserRoute::SuspendWorkflow | UserRoute::SuspendScan) => json!({"reason": "loud"}),
             Some(UserRoute::ApproveSource) => json!({"commit": tip}),

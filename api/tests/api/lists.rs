@@ -23,7 +23,7 @@ const WHOLE: &[(&str, &str)] = &[
 ];
 
 /// A path of the route for an object of the service, with the required parameters.
-fn example(route: &str, job: &str, callback: &str) -> String {
+fn example(route: &str, job: &str, callback: &str, group: &str) -> String {
     let mut path = route.to_owned();
     for (name, value) in [
         ("{source}", "main"),
@@ -34,6 +34,8 @@ fn example(route: &str, job: &str, callback: &str) -> String {
         ("{job}", job),
         ("{callback}", callback),
         ("{number}", "1"),
+        ("{group}", group),
+        ("{payload}", "a.svg"),
         ("{artifact}", "out"),
         ("{runner}", "one"),
         ("{var}", "URL"),
@@ -111,6 +113,9 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         let tag = service.callback_tag(&callback).await;
         service.hear(&callback, Some(&tag)).await;
     }
+    let group = service.payload_group("main").await;
+    let create = json!({"project": "main", "name": "other"});
+    service.post("/v0/payload-groups", &create).await.expect(201);
     let (mut lists, mut whole) = (0, BTreeSet::new());
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         if matches!(
@@ -123,7 +128,7 @@ async fn every_list_takes_a_limit_and_a_cursor() {
         ) {
             continue;
         }
-        let path = example(route.path, &jobs[0], &callback);
+        let path = example(route.path, &jobs[0], &callback, &group);
         assert!(!path.contains('{'), "{path} has no example");
         let call = Call::get(&path).bearer(&service.admin);
         let answer = call.send_to_stream(service.address).await;

@@ -51,6 +51,7 @@ mod notify_rules;
 mod operations;
 mod page_contents;
 mod pages;
+mod payloads;
 mod passwords;
 mod people;
 mod polls;

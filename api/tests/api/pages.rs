@@ -17,6 +17,7 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) jobs: Vec<String>,
     callback: String,
+    group: String,
 }
 
 impl World {
@@ -42,6 +43,7 @@ impl World {
         let callback = service.callback("main").await;
         service.hear(&callback, None).await;
         Self {
+            group: service.payload_group("main").await,
             service,
             jobs,
             callback,
@@ -74,6 +76,8 @@ impl World {
             .replace("{callback}", &self.callback)
             .replace("{number}", "2")
             .replace("{tag}", "aaaaaaaaaaaaaaaaaaaa")
+            .replace("{group}", &self.group)
+            .replace("{payload}", "a.svg")
             .replace("{secret}", "KEY");
         assert!(!path.contains('{'), "{path} has no example");
         let query = match route.path {

@@ -248,6 +248,7 @@ async fn what_a_token_makes_ends_no_later_than_the_token() {
 async fn objects_of_another_project_do_not_exist_for_a_token() {
     let service = Service::follow(&["main", "other"]).await;
     service.callback("main").await;
+    service.payload_group("main").await;
     let (_, claimed) = service.claimed("one").await;
     claimed
         .upload("out", b"zip")

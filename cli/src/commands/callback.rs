@@ -144,23 +144,31 @@ impl Wanted {
 impl Named {
     /// The callback server with this name or id.
     async fn find(&self, client: &Client) -> Result<Callback, Error> {
-        let all = client.callbacks(self.project.as_deref()).await?;
-        let named = &self.callback;
-        if let Some(found) = all.iter().find(|it| it.id == *named) {
-            return Ok(found.clone());
-        }
-        let mut found = all.into_iter().filter(|it| it.name == *named);
-        match (found.next(), found.next()) {
-            (Some(only), None) => Ok(only),
-            (None, _) => Err(Error::Missing {
-                what: format!("there is no callback server `{named}`"),
-                hint: "`everscan callback list` shows the callback servers".to_owned(),
-            }),
-            (Some(_), Some(_)) => Err(Error::Usage {
-                what: format!("several projects have a callback server `{named}`"),
-                hint: "name the project with --project",
-            }),
-        }
+        find(client, &self.callback, self.project.as_deref()).await
+    }
+}
+
+/// The callback server with this name or id.
+pub(super) async fn find(
+    client: &Client,
+    named: &str,
+    project: Option<&str>,
+) -> Result<Callback, Error> {
+    let all = client.callbacks(project).await?;
+    if let Some(found) = all.iter().find(|it| it.id == named) {
+        return Ok(found.clone());
+    }
+    let mut found = all.into_iter().filter(|it| it.name == named);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(Error::Missing {
+            what: format!("there is no callback server `{named}`"),
+            hint: "`everscan callback list` shows the callback servers".to_owned(),
+        }),
+        (Some(_), Some(_)) => Err(Error::Usage {
+            what: format!("several projects have a callback server `{named}`"),
+            hint: "name the project with --project",
+        }),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::change::Change;
 use crate::channel::Channel;
 use crate::condition::Condition;
 use crate::job::{Job, JobState, Trigger};
+use crate::payload::{PayloadGroup, PayloadName};
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
 use crate::rules::ProjectRules;
 use crate::runner::Registration;
@@ -150,6 +151,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         Change::CallbackTokenRemoved(server, tag) => {
             of_callback_tag(world, AuditKind::CallbackTokenEnded, *server, *tag)
         }
+        Change::PayloadGroup(group) => return of_payloads(world, group),
         // Pushes change workflows, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
@@ -179,6 +181,8 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::Delivery(_)
         | Change::CallbackRemoved(_)
         | Change::Interactions(..)
+        | Change::PayloadGroupRemoved(_)
+        | Change::PayloadVersionRemoved(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => None,
     };
@@ -228,6 +232,34 @@ fn of_callback_tag(
 ) -> Option<AuditAction> {
     let callback = world.callback(server)?;
     Some(of_callback(world, kind, callback).because(Some(tag.as_str())))
+}
+
+/// Its payloads are in the same record.
+fn of_payloads(world: &World, after: &PayloadGroup) -> Vec<AuditAction> {
+    let named = |kind, name: &str| AuditAction::new(kind).name(name).in_project(world, after.project);
+    let group = after.name.as_str();
+    let Some(before) = world.any_payload_group(after.id) else {
+        return vec![named(AuditKind::PayloadGroupCreated, group)];
+    };
+    if after.is_deleted {
+        let is_new = !before.is_deleted;
+        let deleted = is_new.then(|| named(AuditKind::PayloadGroupDeleted, group));
+        return deleted.into_iter().collect();
+    }
+    let is_changed = (before.serve, &before.variables) != (after.serve, &after.variables);
+    let changed = is_changed.then(|| named(AuditKind::PayloadGroupChanged, group));
+    let of = |kind, name: &PayloadName| named(kind, &format!("{group}/{name}"));
+    let stored = after.payloads.iter().filter_map(|(name, payload)| {
+        let version = payload.edit.version;
+        let known = before.payloads.get(name).map(|before| before.edit.version);
+        (known != Some(version)).then(|| AuditAction {
+            version: Some(version),
+            ..of(AuditKind::PayloadStored, name)
+        })
+    });
+    let gone = before.payloads.keys().filter(|name| !after.payloads.contains_key(*name));
+    let deleted = gone.map(|name| of(AuditKind::PayloadDeleted, name));
+    changed.into_iter().chain(stored).chain(deleted).collect()
 }
 
 /// Sources follow the configuration and the repositories. A person can only approve a tip.

@@ -131,6 +131,9 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
         | Change::CallbackTokenRemoved(..)
+        | Change::PayloadGroup(_)
+        | Change::PayloadGroupRemoved(_)
+        | Change::PayloadVersionRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => Vec::new(),

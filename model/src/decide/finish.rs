@@ -205,6 +205,9 @@ fn size(change: &Change) -> usize {
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
         | Change::CallbackTokenRemoved(..)
+        | Change::PayloadGroup(_)
+        | Change::PayloadGroupRemoved(_)
+        | Change::PayloadVersionRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return 0,

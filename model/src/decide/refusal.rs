@@ -256,6 +256,14 @@ pub enum Refusal {
     TooManyCallbacks { limit: usize },
     #[error("the callback server has {limit} names, which is the limit; end one first")]
     TooManyCallbackTokens { limit: usize },
+    #[error("there is no such payload group")]
+    NoSuchPayloadGroup,
+    #[error("the project already has a payload group `{name}`")]
+    PayloadGroupExists { name: String },
+    #[error("the group has no payload `{name}`")]
+    NoSuchPayload { name: String },
+    #[error("{what}, which is the limit")]
+    PayloadLimit { what: String },
     /// The edit expects a different version of the var or secret.
     #[error("{what} `{name}` {}", match present {
         Some(_) if *must_be_new => "exists already".to_owned(),
@@ -263,7 +271,7 @@ pub enum Refusal {
         None => "does not exist, but the request expects it".to_owned(),
     })]
     PreconditionFailed {
-        /// `var` or `secret`.
+        /// `var`, `secret`, `channel` or `payload`.
         what: &'static str,
         name: String,
         /// The present version; none if it does not exist.

@@ -15,6 +15,7 @@ mod ends;
 mod events;
 mod job_tokens;
 mod once;
+mod payloads;
 mod properties;
 mod removal;
 mod report;

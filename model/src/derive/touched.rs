@@ -135,6 +135,9 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
         | Change::CallbackTokenRemoved(..)
+        | Change::PayloadGroup(_)
+        | Change::PayloadGroupRemoved(_)
+        | Change::PayloadVersionRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => {}

@@ -75,6 +75,7 @@ impl JobToken {
             Scope::BlobRead,
             Scope::BlobWrite,
             Scope::Dispatch,
+            Scope::PayloadRead,
         ];
         self.permissions
             .clone()

@@ -349,6 +349,9 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
         | Change::CallbackTokenRemoved(..)
+        | Change::PayloadGroup(_)
+        | Change::PayloadGroupRemoved(_)
+        | Change::PayloadVersionRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return None,

@@ -63,6 +63,9 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
             add("callback token", &token.tag, to_value(&**token));
         }
     }
+    for group in world.payload_groups() {
+        add("payload group", &group.id, to_value(&**group));
+    }
     for outgoing in world.outbox() {
         add("outgoing", &outgoing.id, to_value(&**outgoing));
     }

@@ -312,14 +312,14 @@ fn part(id: &str, title: &str, raw: &[u8]) -> Markup {
 }
 
 /// Text as text, and everything else in hexadecimal. Control characters and those that change the direction of text are replaced.
-fn readable(raw: &[u8]) -> String {
+pub(super) fn readable(raw: &[u8]) -> String {
     match std::str::from_utf8(raw) {
         Ok(text) if !text.contains('\0') => text.lines().map(|line| visible(line) + "\n").collect(),
         Ok(_) | Err(_) => dump(raw),
     }
 }
 
-fn visible(line: &str) -> String {
+pub(super) fn visible(line: &str) -> String {
     let shown = |c: char| match c {
         '\t' => c,
         _ if c.is_control()

@@ -1,9 +1,12 @@
 //! The list of projects, and the vars and secrets of one.
 
 use maud::{Markup, html};
-use wire::{Callback, KeyState, MissingName, Named, Page, Project, ScanName, Scope, Secret, Var};
+use wire::{
+    Callback, KeyState, MissingName, Named, Page, PayloadGroup, Project, ScanName, Scope, Secret, Var,
+};
 
 use super::callbacks::callbacks;
+use super::payloads::payload_groups;
 use crate::form::{Field, Limit, Refused};
 use crate::list::{card, empty, more, table};
 use crate::shell::{Crumb, Menu, Shell, Visit, heading};
@@ -41,6 +44,8 @@ pub struct Variables<'a> {
     pub callbacks: &'a [Callback],
     /// Whether the daemon answers for callback servers.
     pub has_callbacks: bool,
+    /// Empty for readers who may not see them.
+    pub payload_groups: &'a [PayloadGroup],
     /// The refused form of a var.
     pub refused_var: &'a Refused,
     /// The refused form of a secret.
@@ -61,6 +66,7 @@ pub fn variables(visit: &Visit, page: &Variables<'_>) -> Markup {
         (vars(visit, page))
         (secrets(visit, page))
         (callbacks(visit, page))
+        (payload_groups(page.payload_groups))
     };
     Shell::new(visit, name, Some(Menu::Variables))
         .under([Crumb::new("Vars and secrets", links::PROJECTS)])

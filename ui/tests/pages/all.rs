@@ -14,7 +14,7 @@ use crate::lists::{details, drawing, lists};
 use crate::more_values::*;
 use crate::values::*;
 use crate::workflow_values::*;
-use crate::{callback_values, empty, notify_values, user_pages};
+use crate::{callback_values, empty, notify_values, payload_values, user_pages};
 
 /// The names of all pages, and the pages.
 pub(crate) fn all(texts: Texts) -> Vec<(&'static str, String)> {
@@ -136,6 +136,7 @@ fn full(texts: Texts) -> Vec<(&'static str, Markup)> {
     built.extend(user_pages::full(texts, visit));
     built.extend(notify_values::notifications(texts, visit));
     built.extend(callback_values::callbacks(texts, visit));
+    built.extend(payload_values::payloads(texts, visit));
     built.extend(dispatch_waits(texts, visit));
     built.extend(details(texts, visit, succeeded));
     built

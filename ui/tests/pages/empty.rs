@@ -207,6 +207,7 @@ pub(crate) fn empty(texts: Texts) -> Vec<(&'static str, Markup)> {
                     callbacks: &[],
                     has_callbacks: true,
                     refused_callback: none,
+                    payload_groups: &[],
                     refused_var: none,
                     refused_secret: none,
                 },

@@ -26,6 +26,7 @@ const FILES: [(&str, &[&str]); 9] = [
             "blobs",
             "callback",
             "interaction",
+            "payload",
             "projects",
             "variables",
         ],

@@ -422,6 +422,7 @@ pub(crate) fn variables(texts: Texts, visit: &Visit) -> Markup {
         callbacks: &[crate::callback_values::callback_server(texts)],
         has_callbacks: true,
         refused_callback: &refused(texts, &["name"]),
+        payload_groups: &[crate::payload_values::group(texts)],
         refused_var: &refused(texts, &["name", "value"]),
         refused_secret: &refused(texts, &["name", "value"]),
     };

@@ -12,6 +12,7 @@ mod lists;
 mod more_values;
 mod notify_values;
 mod parsed;
+mod payload_values;
 mod roles;
 mod sizes;
 mod user_pages;
@@ -222,6 +223,9 @@ const PATHS: &[&str] = &[
     "callbacks/*/*",
     "callbacks/*/tokens/*/end",
     "projects/*/callbacks",
+    "payload-groups/*",
+    "payload-groups/*/*",
+    "payload-groups/*/*/delete",
     "workflows/*/-/suspend",
     "conditions/*/acknowledge",
     "conditions/*/silence",

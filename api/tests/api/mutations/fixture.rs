@@ -31,6 +31,8 @@ pub(super) struct Fixture {
     /// A callback server with interactions, and its tag.
     callback: String,
     tag: String,
+    /// A payload group with the payload `a.svg`.
+    group: String,
     /// The commit of the source's tip.
     tip: String,
     /// The cursor of the second page of a list, by the path of its route.
@@ -66,6 +68,7 @@ impl Fixture {
         let callback = service.callback("main").await;
         let tag = service.callback_tag(&callback).await;
         service.hear(&callback, Some(&tag)).await;
+        let group = service.payload_group("main").await;
         let mut fixture = Self {
             finished: finished.id,
             executor,
@@ -80,6 +83,7 @@ impl Fixture {
             tip: text(&source["tip"]["commit"]),
             callback,
             tag,
+            group,
             cursors: BTreeMap::new(),
             service,
         };
@@ -162,6 +166,10 @@ impl Fixture {
         blob.query = pairs(&[("project", "main"), ("expires_in", "1d")]);
         blob.set("if-match", b"*".to_vec());
         blob.body = b"a blob".to_vec();
+        let group = format!("/v0/payload-groups/{}", self.group);
+        let mut payload = admin(Method::PUT, &format!("{group}/payloads/a.svg"));
+        payload.set("if-match", b"*".to_vec());
+        payload.body = b"%%TARGET%%".to_vec();
         let mut linked = Sample::new(Method::PUT, &self.link, "");
         linked.body = b"a blob".to_vec();
         let mut log = worker(Method::PATCH, "logs");
@@ -288,6 +296,16 @@ impl Fixture {
                 ],
                 "ignore": {"addresses": ["192.0.2.1"], "user_agents": ["a"], "types": ["AAAA"]},
             })),
+            post(
+                "/v0/payload-groups",
+                json!({"project": "main", "name": "more", "serve": true, "variables": [{"name": "ID", "placeholder": "{{id}}", "default": "7"}]}),
+            ),
+            admin(Method::PATCH, &group).json(&json!({"serve": false, "variables": [{"name": "TARGET"}]})),
+            payload,
+            post(
+                &format!("{group}/renders"),
+                json!({"payload": "a.svg@1", "values": {"TARGET": "b"}, "targets": ["a"]}),
+            ),
             post("/v0/channels/waiting/test", json!({})),
             post("/v0/channels/waiting/retry", json!({})),
             post(
@@ -358,6 +376,8 @@ impl Fixture {
             .replace("{channel}", "waiting")
             .replace("{user}", "owner")
             .replace("{callback}", &self.callback)
+            .replace("{group}", &self.group)
+            .replace("{payload}", "a.svg")
             .replace("{number}", "1")
             .replace("{*path}", "a");
         let mut sample = Sample::new(Method::GET, &path, &self.service.admin);
@@ -402,6 +422,7 @@ impl Fixture {
                 // A list after a number may wait.
                 "after" => continue,
                 "raw" => "true",
+                "version" => "1",
                 "kind" => "job_dispatched",
                 "user" => "owner",
                 other => panic!("{other} of {} has no value", route.path),

@@ -25,6 +25,8 @@ struct Of {
     /// A callback server with an interaction, and its tag.
     callback: String,
     tag: String,
+    /// A payload group with the payload `a.svg`.
+    group: String,
     /// An invited viewer.
     guest: String,
 }
@@ -38,7 +40,9 @@ pub(super) struct Things {
 }
 
 /// Parameters of paths that name a project, or something that is found together with its project.
-const NAMING: [&str; 5] = ["{project}", "{source}", "{workflow}", "{job}", "{callback}"];
+const NAMING: [&str; 6] = [
+    "{project}", "{source}", "{workflow}", "{job}", "{callback}", "{group}",
+];
 
 /// Whether the answer may say that the role in the project is too weak.
 pub(super) fn names_project(path: &str) -> bool {
@@ -57,6 +61,7 @@ pub(super) fn is_about_a_thing(route: &Route) -> bool {
         "/v0/runner-registrations",
         "/v0/users",
         "/v0/callbacks",
+        "/v0/payload-groups",
         "/notifications/channels",
         "/notifications/rules",
         "/runners/registrations",
@@ -112,6 +117,8 @@ impl Things {
             ("{callback}", &of.callback),
             ("{tag}", &of.tag),
             ("{number}", "1"),
+            ("{group}", &of.group),
+            ("{payload}", "a.svg"),
             ("{token}", &self.token),
             ("{session}", &self.session),
             ("{user}", &of.guest),
@@ -135,6 +142,9 @@ impl Things {
         let call = Call::new(route.method.clone(), path);
         Some(match (&route.access, &route.method) {
             (_, &Method::GET | &Method::HEAD | &Method::DELETE) => call,
+            (Access::User(..), &Method::PUT) if route.path.contains("{payload}") => {
+                call.bytes("other")
+            }
             _ if route.path.contains("{*path}") => call.bytes("other"),
             (Access::Action(..), _) => typed(call, &of.form(route.path)),
             _ => call.json(&of.body(route)),
@@ -161,6 +171,7 @@ impl Things {
                 format!("/v0/callbacks?project={project}"),
                 format!("/v0/callbacks/{}/tokens", of.callback),
                 format!("/v0/callbacks/{}/interactions", of.callback),
+                format!("/v0/payload-groups/{}", of.group),
             ] {
                 shown.push(service.get(&path).await.expect(200));
             }
@@ -230,6 +241,7 @@ impl Of {
         let callback = service.callback(project).await;
         let tag = service.callback_tag(&callback).await;
         service.hear(&callback, Some(&tag)).await;
+        let group = service.payload_group(project).await;
         let guest = format!("guest-{project}");
         let invited = json!({"name": guest, "roles": {project: "viewer"}});
         post("/v0/users", invited).await;
@@ -241,6 +253,7 @@ impl Of {
             link: text(&link["id"]),
             callback,
             tag,
+            group,
             guest,
         }
     }
@@ -267,6 +280,8 @@ impl Of {
             (_, "/v0/blob-copies") => json!({"from": "a", "to": "b"}),
             (_, "/v0/blob-moves") => json!({"from": "b", "to": "c"}),
             (_, "/v0/runner-registrations") => json!({"projects": [project]}),
+            (_, "/v0/payload-groups") => json!({"project": project, "name": "made"}),
+            (&Method::PATCH, "/v0/payload-groups/{group}") => json!({"serve": true}),
             (_, "/v0/callbacks") => json!({"project": project, "name": "made"}),
             (_, "/v0/users") => json!({"name": "made", "roles": {project: "viewer"}}),
             (&Method::PATCH, "/v0/runners/{runner}") => json!({"projects": [project]}),
@@ -298,6 +313,8 @@ impl Of {
             ("administrator", "true"),
             ("note", "a test"),
             ("rules", "{}"),
+            ("payload", "a.svg"),
+            ("text", "other"),
         ]
     }
 }

@@ -1,0 +1,176 @@
+//! Renders payloads: each payload for each target, as JSON lines.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use model::limits::RENDERED_LINES;
+use model::payload::{CALLBACK_VARIABLE, PayloadGroup, TARGET_VARIABLE, Template, name_and_version};
+use warp::reply::Response;
+use wire::{RenderPayloads, RenderedPayload};
+
+use super::payloads::{self, Body};
+use super::callbacks;
+use crate::failure::{Failure, shorten};
+use crate::limits::{RENDERED_BODIES, RENDERED_BYTES, RENDERED_PIECE};
+use crate::reply;
+use crate::request::Request;
+use crate::visible::Visible;
+use crate::visible::payloads::ShownGroup;
+
+/// What to render.
+struct Render {
+    group: ShownGroup,
+    bodies: Vec<Body>,
+    values: BTreeMap<String, String>,
+    /// None renders each payload once.
+    targets: Vec<Option<String>>,
+}
+
+pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Response, Failure> {
+    let group = payloads::find(user, request.parameter(0))?;
+    let asked: RenderPayloads = request.body.json(&request.headers).await?;
+    check_names(&group, &asked)?;
+    let mut values = asked.values;
+    if let Some(named) = &asked.callback {
+        let callback = callbacks::find(user, named)?;
+        let zones = user.callback_zones().unwrap_or_default();
+        if let Some(zone) = zones.first() {
+            values.insert(CALLBACK_VARIABLE.to_owned(), format!("{}.{zone}", callback.id));
+        }
+    }
+    let targets = match asked.targets.is_empty() {
+        true => vec![None],
+        false => asked.targets.into_iter().map(Some).collect(),
+    };
+    let wanted = wanted(&group, asked.payload.as_deref(), targets.len())?;
+    let turn = user.render_turn().await;
+    let mut bodies = Vec::with_capacity(wanted.len());
+    for (name, version) in wanted {
+        bodies.push(payloads::body(user, &group, &name, Some(version)).await?);
+    }
+    let render = Render {
+        group,
+        bodies,
+        values,
+        targets,
+    };
+    render.check_values()?;
+    let user = user.clone();
+    Ok(reply::streamed(wire::NDJSON_MEDIA_TYPE, move |pieces| async move {
+        let _turn = turn;
+        tokio::select! {
+            () = render.send(&pieces) => {}
+            _ = user.rights_lost() => pieces.cut_off(),
+        }
+    }))
+}
+
+/// Refuses values that no payload of the group can use.
+fn check_names(group: &PayloadGroup, asked: &RenderPayloads) -> Result<(), Failure> {
+    let is_unknown = |name: &&String| group.variable(name).is_none();
+    if let Some(name) = asked.values.keys().find(is_unknown) {
+        return Err(Failure::unfit_value(&shorten(name), "is no variable of the group"));
+    }
+    if asked.callback.is_some() && group.variable(CALLBACK_VARIABLE).is_none() {
+        return Err(Failure::unfit_value(CALLBACK_VARIABLE, "must be a variable of the group, to take the name to plant"));
+    }
+    Ok(())
+}
+
+/// The wanted payloads with their versions, if they are not too many.
+fn wanted(
+    group: &PayloadGroup,
+    payload: Option<&str>,
+    targets: usize,
+) -> Result<Vec<(String, u64)>, Failure> {
+    let (wanted, bytes) = match payload {
+        None => {
+            let all = group.payloads.iter();
+            let wanted: Vec<_> = all.map(|(name, it)| (name.to_string(), it.edit.version)).collect();
+            let bytes = group.payloads.values().map(|it| it.size).sum();
+            (wanted, bytes)
+        }
+        Some(text) => {
+            let found = name_and_version(text).and_then(|(name, version)| {
+                let payload = group.payloads.get(&name)?;
+                let version = version.unwrap_or(payload.edit.version);
+                Some((vec![(name.to_string(), version)], payload.size))
+            });
+            found.ok_or_else(|| Failure::not_found("payload", text))?
+        }
+    };
+    if wanted.len() * targets > RENDERED_LINES {
+        let problem = format!(
+            "must be fewer: {} payloads for {targets} targets are more than {RENDERED_LINES} lines",
+            wanted.len()
+        );
+        return Err(Failure::invalid("targets", problem));
+    }
+    if bytes > RENDERED_BODIES || bytes * targets as u64 > RENDERED_BYTES {
+        let problem = format!(
+            "must be fewer or smaller: {bytes} bytes for {targets} targets; at most {RENDERED_BODIES} bytes of payloads, and \
+             {RENDERED_BYTES} of payloads times targets, are rendered at once"
+        );
+        return Err(Failure::invalid("payload", problem));
+    }
+    Ok(wanted)
+}
+
+impl Render {
+    fn value<'v>(&'v self, target: Option<&'v str>) -> impl Fn(&str) -> Option<&'v str> {
+        move |name| match (name, target) {
+            (TARGET_VARIABLE, Some(target)) => Some(target),
+            _ => self.values.get(name).map(String::as_str),
+        }
+    }
+
+    /// Fails if a value is missing.
+    fn check_values(&self) -> Result<(), Failure> {
+        let first = self.targets.first().and_then(Option::as_deref);
+        for body in &self.bodies {
+            let template = Template::new(&body.bytes, &self.group.variables);
+            if let Err(missing) = template.check(self.value(first)) {
+                let problem = format!("has no value and no default, and payload `{}` uses it", body.name);
+                return Err(Failure::unfit_value(&missing.name, &problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends all lines. A slow reader occupies the memory of the bodies and of one piece.
+    async fn send(&self, pieces: &reply::Pieces) {
+        let mut piece = Vec::new();
+        for body in &self.bodies {
+            let template = Template::new(&body.bytes, &self.group.variables);
+            for target in &self.targets {
+                let Ok(rendered) = template.render(self.value(target.as_deref())) else {
+                    return pieces.cut_off();
+                };
+                let (text, base64) = match String::from_utf8(rendered) {
+                    Ok(text) => (Some(text), None),
+                    Err(error) => (None, Some(STANDARD.encode(error.as_bytes()))),
+                };
+                let line = RenderedPayload {
+                    payload: body.name.to_string(),
+                    version: body.version,
+                    target: target.clone(),
+                    text,
+                    base64,
+                };
+                if serde_json::to_writer(&mut piece, &line).is_err() {
+                    return pieces.cut_off();
+                }
+                piece.push(b'\n');
+                if piece.len() >= RENDERED_PIECE
+                    && pieces.send(Bytes::from(std::mem::take(&mut piece))).await.is_err()
+                {
+                    return;
+                }
+            }
+        }
+        // Whoever has gone needs no end.
+        drop(pieces.send(Bytes::from(piece)).await);
+    }
+}

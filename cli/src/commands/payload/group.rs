@@ -1,0 +1,188 @@
+//! `everscan payload group`
+
+use clap::{Args, Subcommand};
+use client::Client;
+use wire::{ChangePayloadGroup, CreatePayloadGroup, Page, PayloadGroup, PayloadVariable};
+
+use super::Named;
+use crate::error::Error;
+use crate::session::Session;
+use crate::table::{Fields, Table, bytes, time};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Create a payload group
+    Create {
+        /// Name of the payload group
+        name: String,
+        /// Name or id of the project
+        #[arg(long, env = "SERVICE_PROJECT")]
+        project: String,
+        /// Let callback servers of the project answer with its payloads
+        #[arg(long, env = "SERVICE_SERVE")]
+        serve: bool,
+        #[command(flatten)]
+        variables: Variables,
+    },
+    /// List payload groups
+    List {
+        /// Name or id of the project
+        #[arg(long, env = "SERVICE_PROJECT")]
+        project: Option<String>,
+    },
+    /// Show a payload group with its variables
+    Show {
+        #[command(flatten)]
+        of: Named,
+    },
+    /// Change whether a payload group is served, or all its variables
+    Change {
+        #[command(flatten)]
+        of: Named,
+        /// Whether callback servers of the project answer with its payloads
+        #[arg(long, env = "SERVICE_SERVE", value_name = "BOOL")]
+        serve: Option<bool>,
+        #[command(flatten)]
+        variables: Variables,
+    },
+    /// Delete a payload group with its payloads
+    Delete {
+        #[command(flatten)]
+        of: Named,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Variables {
+    /// A variable, with its default after =; may be repeated. CALLBACK gets the name to plant, and TARGET the target
+    #[arg(long = "variable", env = "SERVICE_VARIABLE", value_name = "NAME[=DEFAULT]")]
+    variables: Vec<String>,
+    /// What stands in the payloads for a variable [default: %%NAME%%]; may be repeated
+    #[arg(
+        long = "placeholder",
+        env = "SERVICE_PLACEHOLDER",
+        value_name = "NAME=TEXT",
+        requires = "variables"
+    )]
+    placeholders: Vec<String>,
+}
+
+impl Variables {
+    /// None without any.
+    fn parse(&self) -> Result<Option<Vec<PayloadVariable>>, Error> {
+        let mut all: Vec<_> = self.variables.iter().map(|text| variable(text)).collect();
+        for text in &self.placeholders {
+            let found = text.split_once('=').and_then(|(name, placeholder)| {
+                let variable = all.iter_mut().find(|it| it.name == name)?;
+                variable.placeholder = Some(placeholder.to_owned());
+                Some(())
+            });
+            found.ok_or_else(|| Error::Usage {
+                what: format!("`{text}` is no placeholder of a variable"),
+                hint: "write NAME=TEXT, with the NAME of a --variable",
+            })?;
+        }
+        Ok((!all.is_empty()).then_some(all))
+    }
+}
+
+fn variable(text: &str) -> PayloadVariable {
+    let (name, default) = match text.split_once('=') {
+        Some((name, default)) => (name, Some(default.to_owned())),
+        None => (text, None),
+    };
+    PayloadVariable {
+        name: name.to_owned(),
+        placeholder: None,
+        default,
+    }
+}
+
+impl Command {
+    pub(super) async fn run(self, session: &mut Session<'_>, client: &Client) -> Result<(), Error> {
+        match self {
+            Self::Create {
+                name,
+                project,
+                serve,
+                variables,
+            } => {
+                let request = CreatePayloadGroup {
+                    project,
+                    name,
+                    serve,
+                    variables: variables.parse()?.unwrap_or_default(),
+                };
+                let created = client.create_payload_group(&request).await?;
+                session.show(&created, shown)
+            }
+            Self::List { project } => {
+                let all = client.payload_groups(project.as_deref()).await?;
+                session.show(&Page::all(all), groups)
+            }
+            Self::Show { of } => {
+                let found = of.find(client).await?;
+                session.show(&found, shown)
+            }
+            Self::Change {
+                of,
+                serve,
+                variables,
+            } => {
+                let request = ChangePayloadGroup {
+                    serve,
+                    variables: variables.parse()?,
+                };
+                let found = of.find(client).await?;
+                let changed = client.change_payload_group(found.id, &request).await?;
+                session.show(&changed, shown)
+            }
+            Self::Delete { of } => {
+                let found = of.find(client).await?;
+                client.delete_payload_group(found.id).await?;
+                session.report(&format!("payload group {} is deleted", found.name));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn shown(group: &PayloadGroup) -> String {
+    let mut text = Fields::new()
+        .add("name", &group.name)
+        .add("project", &group.project)
+        .add("served", if group.serve { "yes" } else { "no" })
+        .add("payloads", group.payloads.to_string())
+        .add("size", bytes(group.bytes))
+        .add("created", time(&group.created_at))
+        .add("by", &group.created_by)
+        .add("id", group.id.to_string())
+        .text();
+    if !group.variables.is_empty() {
+        let mut table = Table::new(&["VARIABLE", "PLACEHOLDER", "DEFAULT"]);
+        for variable in &group.variables {
+            table.row([
+                variable.name.clone(),
+                variable.placeholder.clone().unwrap_or_default(),
+                variable.default.clone().unwrap_or_else(|| "-".to_owned()),
+            ]);
+        }
+        text.push('\n');
+        text.push_str(&table.text());
+    }
+    text
+}
+
+fn groups(page: &Page<PayloadGroup>) -> String {
+    let mut table = Table::new(&["NAME", "PROJECT", "PAYLOADS", "SIZE", "SERVED"]);
+    for group in &page.items {
+        table.row([
+            group.name.clone(),
+            group.project.clone(),
+            group.payloads.to_string(),
+            bytes(group.bytes),
+            if group.serve { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    table.text()
+}

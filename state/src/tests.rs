@@ -21,6 +21,7 @@ mod logs;
 mod news;
 mod objects;
 mod past;
+mod payloads;
 mod picture;
 mod record;
 pub(crate) mod removal;

@@ -2,14 +2,17 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use http::Method;
-use model::Role;
+use model::{Role, Scope};
 use serde_json::{Value, json};
 
 use crate::answers::check;
 use crate::browser::Browser;
 use crate::client::{Answer, Call};
 use crate::service::{Service, text};
+
+const SCOPES: [Scope; 2] = [Scope::PayloadRead, Scope::PayloadWrite];
 
 impl Service {
     /// A payload group with two versions of the payload `a.svg`. Returns its id.
@@ -26,7 +29,7 @@ impl Service {
         id
     }
 
-    async fn put_payload(&self, group: &str, name: &str, body: impl Into<Vec<u8>>) -> Answer {
+    async fn put_payload(&self, group: &str, name: &str, body: impl Into<Bytes>) -> Answer {
         let path = format!("/v0/payload-groups/{group}/payloads/{name}");
         self.admin(Call::new(Method::PUT, path).bytes(body)).await
     }
@@ -192,7 +195,8 @@ async fn operators_render_maintainers_write_and_others_see_nothing() {
         (Role::Maintainer, 200, 200),
     ] {
         let name = format!("r-{role}");
-        let token = service.robot(&name, &[("main", role)]).await;
+        let robot = service.robot(&name, &[("main", role)]).await;
+        let token = service.token_of(robot, SCOPES.to_vec(), None).await;
         let send = async |call: Call| call.bearer(&token).send(service.address).await.status;
         assert_eq!(send(Call::get(&path)).await, read, "{role}");
         let render = Call::post(format!("{path}/renders")).json(&json!({"payload": "a.svg"}));
@@ -201,6 +205,7 @@ async fn operators_render_maintainers_write_and_others_see_nothing() {
         assert_eq!(send(change).await, write, "{role}");
     }
     let stranger = service.robot("stranger", &[("harbor", Role::Maintainer)]).await;
+    let stranger = service.token_of(stranger, SCOPES.to_vec(), None).await;
     let seen = Call::get(&path).bearer(&stranger).send(service.address).await;
     assert_eq!(seen.status, 404);
     let list = Call::get("/v0/payload-groups").bearer(&stranger);

@@ -24,6 +24,7 @@ mod news;
 mod notify_channels;
 mod notify_rules;
 mod outputs;
+mod payloads;
 mod reads;
 mod removal;
 mod repository_reads;

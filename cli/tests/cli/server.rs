@@ -142,7 +142,7 @@ fn answer(stream: TcpStream, reply: impl FnOnce(&str) -> Reply, log: &Mutex<Vec<
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
-    request.body = String::from_utf8(body).unwrap();
+    request.body = String::from_utf8_lossy(&body).into_owned();
     let reply = reply(&request.line);
     log.lock().unwrap().push(request);
     std::thread::sleep(reply.delay);

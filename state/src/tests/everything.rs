@@ -17,6 +17,7 @@ use workflow::notify::{NotifyName, Rule};
 use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
 use super::interactions::make_every_file_of_interactions;
 use super::news;
+use super::payloads::make_every_file_of_payloads;
 use super::removal::{EXPIRING, finished};
 use crate::{AuditActor, AuditEntry};
 
@@ -146,6 +147,7 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
     }
     opened.make_channel().await;
     make_every_file_of_interactions(opened).await;
+    make_every_file_of_payloads(opened).await;
     let failed = opened.running_job(fleet, "check").await;
     state.complete(failure(failed)).await.unwrap();
     fail_to_send(opened).await;

@@ -7,6 +7,7 @@ use ui::shell::Visit;
 use uuid::Uuid;
 use wire::{Payload, PayloadGroup, PayloadGroupDetail, PayloadVariable};
 
+use crate::more_values::refused;
 use crate::values::*;
 
 pub(crate) fn group(texts: Texts) -> PayloadGroup {

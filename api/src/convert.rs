@@ -2,12 +2,12 @@
 
 pub(crate) mod callback_rules;
 pub(crate) mod callbacks;
-pub(crate) mod payloads;
 pub(crate) mod channels;
 pub(crate) mod conditions;
 pub(crate) mod diff;
 mod enums;
 mod jobs;
+pub(crate) mod payloads;
 pub(crate) mod scans;
 pub(crate) mod sources;
 pub(crate) mod why;

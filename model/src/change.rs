@@ -27,7 +27,8 @@ use crate::suspension::Suspension;
 use crate::token::Token;
 use crate::user::User;
 use crate::{
-    BlobLinkId, ChannelId, JobId, OutgoingId, PayloadGroupId, ProjectId, RegistrationId, ScanKey, TokenId,
+    BlobLinkId, ChannelId, JobId, OutgoingId, PayloadGroupId, ProjectId, RegistrationId, ScanKey,
+    TokenId,
 };
 
 /// One change of a decision. It carries the complete new record, so applying it twice is harmless.

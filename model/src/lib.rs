@@ -89,8 +89,8 @@ pub use history::HistoryLine;
 pub use hops::{Circle, Hops};
 pub use id::{
     ArtifactId, BlobLinkId, ChannelId, ConditionId, EventId, Holder, JobId, MessageId, OutgoingId,
-    ParseIdError, PayloadGroupId, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SessionId, SourceName,
-    SourceNameError, TokenId, UserId, WorkflowId,
+    ParseIdError, PayloadGroupId, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey,
+    SessionId, SourceName, SourceNameError, TokenId, UserId, WorkflowId,
 };
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{

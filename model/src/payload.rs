@@ -180,13 +180,19 @@ impl Variable {
                     "have a placeholder of `{name}` that is not 2 to {PAYLOAD_PLACEHOLDER_BYTES} bytes without `|` and control characters"
                 ));
             }
-            if default.as_ref().is_some_and(|text| text.len() > PAYLOAD_DEFAULT_BYTES) {
+            if default
+                .as_ref()
+                .is_some_and(|text| text.len() > PAYLOAD_DEFAULT_BYTES)
+            {
                 return Err(format!(
                     "have a default of `{name}` of more than {PAYLOAD_DEFAULT_BYTES} bytes"
                 ));
             }
             let before = &variables[..at];
-            if before.iter().any(|it| it.name == *name || it.placeholder == *placeholder) {
+            if before
+                .iter()
+                .any(|it| it.name == *name || it.placeholder == *placeholder)
+            {
                 return Err(format!("have the name or placeholder of `{name}` twice"));
             }
         }

@@ -33,8 +33,8 @@ use crate::user::User;
 use crate::waiting::Slots;
 use crate::world::World;
 use crate::{
-    BlobLinkId, JobId, PayloadGroupId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp, TokenId, UserId,
-    WorkflowId,
+    BlobLinkId, JobId, PayloadGroupId, ProjectId, RunnerId, ScanKey, Scope, SourceName, Timestamp,
+    TokenId, UserId, WorkflowId,
 };
 
 /// The part of the world that these rights allow to see.

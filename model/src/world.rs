@@ -49,8 +49,8 @@ use crate::source::Source;
 use crate::suspension::Suspensions;
 use crate::token::{Token, TokenHash};
 use crate::{
-    JobId, Order, PayloadGroupId, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey, SourceName, Timestamp,
-    TokenId, UserId, WorkflowId,
+    JobId, Order, PayloadGroupId, ProjectId, RegistrationId, RevisionId, RunnerId, ScanKey,
+    SourceName, Timestamp, TokenId, UserId, WorkflowId,
 };
 
 #[derive(Debug, Clone, Default)]

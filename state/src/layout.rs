@@ -11,8 +11,8 @@ use chrono::{Datelike, NaiveDate, Timelike};
 use model::retention::Expiry;
 use model::{
     BlobLinkId, BlobPath, CallbackId, CallbackTag, ChannelId, ConditionId, JobId, OutgoingId,
-    PayloadGroupId, PayloadName, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey, SessionId, SourceName, Timestamp,
-    TokenId, UserId, WorkflowId,
+    PayloadGroupId, PayloadName, ProjectId, RegistrationId, RevisionRef, RunnerId, ScanKey,
+    SessionId, SourceName, Timestamp, TokenId, UserId, WorkflowId,
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use store::{Key, KeyError, Prefix};

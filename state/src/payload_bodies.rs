@@ -24,11 +24,7 @@ impl State {
         self.submit_with(store, None, move |decision, batch| {
             if let (payload, true) = &decision.answer {
                 let version = payload.edit.version;
-                adopt(
-                    batch,
-                    Layout::payload(group, &name, version),
-                    body.clone(),
-                );
+                adopt(batch, Layout::payload(group, &name, version), body.clone());
             }
         })
         .await
@@ -67,7 +63,10 @@ impl State {
         };
         // Only the digest of the newest version is in memory.
         if version == known.edit.version && sha256(&body) != known.sha256 {
-            return Err(ReadError::damaged(path, "it has another SHA-256 than was stored"));
+            return Err(ReadError::damaged(
+                path,
+                "it has another SHA-256 than was stored",
+            ));
         }
         Ok(Some(body.into()))
     }

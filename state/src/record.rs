@@ -9,8 +9,8 @@ use model::outbox::Outgoing;
 use model::retention::{Expiry, Retention};
 use model::{
     Blob, BlobLink, BlobUsage, BrowserSession, Callback, CallbackToken, Change, Clocks, Digests,
-    Idempotency, Job, PayloadGroup, ProjectRules, ProjectSecrets, ProjectVars, Registration, Repeats,
-    RevisionRecord, Runner, ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User,
+    Idempotency, Job, PayloadGroup, ProjectRules, ProjectSecrets, ProjectVars, Registration,
+    Repeats, RevisionRecord, Runner, ScanHead, ScanKey, Source, Suspension, TipRecord, Token, User,
     WorkflowRecord,
 };
 use serde::de::DeserializeOwned;

@@ -35,9 +35,6 @@ pub use artifacts::{ArtifactEntries, artifact_diff, artifact_entries, artifacts}
 pub use audit::{Audit, audit};
 pub use blobs::{Blobs, blobs};
 pub use callbacks::{CallbackPage, Heard, callback, interaction};
-pub use payloads::{
-    Draft, EDITED_BYTES, PayloadPage, Previewed, edited_payload, payload, payload_group,
-};
 pub use dispatch::{Dispatch, dispatch};
 pub use feed::Past;
 pub use job::{Declared, DeclaredStep, JobPage, job};
@@ -50,6 +47,9 @@ pub use login::{
 pub use members::{Members, members};
 pub use notifications::{Answered, Notifications, notifications};
 pub use overview::{Overview, Unfinished, overview};
+pub use payloads::{
+    Draft, EDITED_BYTES, PayloadPage, Previewed, edited_payload, payload, payload_group,
+};
 pub use revisions::{RevisionPage, revision, revisions};
 pub use runners::{RunnerPage, Runners, runner, runners};
 pub use scan::{ScanPage, scan};

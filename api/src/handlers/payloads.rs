@@ -68,7 +68,9 @@ pub(crate) fn show(user: &Visible, named: &str) -> Result<wire::PayloadGroupDeta
     let payloads = group.payloads.iter();
     Ok(wire::PayloadGroupDetail {
         group: user.read(|seen| convert::group(seen, &group)),
-        payloads: payloads.map(|(name, it)| convert::payload(name, it)).collect(),
+        payloads: payloads
+            .map(|(name, it)| convert::payload(name, it))
+            .collect(),
     })
 }
 
@@ -81,7 +83,11 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
         project: *project,
         name,
         serve: asked.serve,
-        variables: asked.variables.into_iter().map(convert::to_variable).collect(),
+        variables: asked
+            .variables
+            .into_iter()
+            .map(convert::to_variable)
+            .collect(),
         actor: user.actor(),
     });
     let group = user.submit(create).await?;
@@ -166,7 +172,13 @@ pub(super) async fn store(user: &Visible, mut request: Request) -> Result<Respon
     let group = find(user, request.parameter(0))?;
     let media_type = request.header(CONTENT_TYPE).unwrap_or(TEXT).to_owned();
     let expects = precondition(&request.headers)?;
-    let new = new(user, &group, request.parameter(1), Some(media_type), expects)?;
+    let new = new(
+        user,
+        &group,
+        request.parameter(1),
+        Some(media_type),
+        expects,
+    )?;
     let mut upload = user.begin_payload().await?;
     while let Some(piece) = request.body.next().await? {
         upload = upload.write(piece).await?;
@@ -192,7 +204,9 @@ pub(crate) fn new(
 ) -> Result<crate::visible::Shown<NewPayload>, Failure> {
     let name: PayloadName = name
         .parse()
-        .map_err(|error: model::payload::PayloadNameError| Failure::invalid("payload", error.to_string()))?;
+        .map_err(|error: model::payload::PayloadNameError| {
+            Failure::invalid("payload", error.to_string())
+        })?;
     let known = group.payloads.get(&name);
     let media_type = media_type.or_else(|| Some(known?.media_type.clone()));
     Ok(group.map(|group: &Arc<PayloadGroup>| NewPayload {

@@ -6,12 +6,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use model::limits::RENDERED_LINES;
-use model::payload::{CALLBACK_VARIABLE, PayloadGroup, TARGET_VARIABLE, Template, name_and_version};
+use model::payload::{
+    CALLBACK_VARIABLE, PayloadGroup, TARGET_VARIABLE, Template, name_and_version,
+};
 use warp::reply::Response;
 use wire::{RenderPayloads, RenderedPayload};
 
-use super::payloads::{self, Body};
 use super::callbacks;
+use super::payloads::{self, Body};
 use crate::failure::{Failure, shorten};
 use crate::limits::{RENDERED_BODIES, RENDERED_BYTES, RENDERED_PIECE};
 use crate::reply;
@@ -37,7 +39,10 @@ pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Respo
         let callback = callbacks::find(user, named)?;
         let zones = user.callback_zones().unwrap_or_default();
         if let Some(zone) = zones.first() {
-            values.insert(CALLBACK_VARIABLE.to_owned(), format!("{}.{zone}", callback.id));
+            values.insert(
+                CALLBACK_VARIABLE.to_owned(),
+                format!("{}.{zone}", callback.id),
+            );
         }
     }
     let targets = match asked.targets.is_empty() {
@@ -58,23 +63,32 @@ pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Respo
     };
     render.check_values()?;
     let user = user.clone();
-    Ok(reply::streamed(wire::NDJSON_MEDIA_TYPE, move |pieces| async move {
-        let _turn = turn;
-        tokio::select! {
-            () = render.send(&pieces) => {}
-            _ = user.rights_lost() => pieces.cut_off(),
-        }
-    }))
+    Ok(reply::streamed(
+        wire::NDJSON_MEDIA_TYPE,
+        move |pieces| async move {
+            let _turn = turn;
+            tokio::select! {
+                () = render.send(&pieces) => {}
+                _ = user.rights_lost() => pieces.cut_off(),
+            }
+        },
+    ))
 }
 
 /// Refuses values that no payload of the group can use.
 fn check_names(group: &PayloadGroup, asked: &RenderPayloads) -> Result<(), Failure> {
     let is_unknown = |name: &&String| group.variable(name).is_none();
     if let Some(name) = asked.values.keys().find(is_unknown) {
-        return Err(Failure::unfit_value(&shorten(name), "is no variable of the group"));
+        return Err(Failure::unfit_value(
+            &shorten(name),
+            "is no variable of the group",
+        ));
     }
     if asked.callback.is_some() && group.variable(CALLBACK_VARIABLE).is_none() {
-        return Err(Failure::unfit_value(CALLBACK_VARIABLE, "must be a variable of the group, to take the name to plant"));
+        return Err(Failure::unfit_value(
+            CALLBACK_VARIABLE,
+            "must be a variable of the group, to take the name to plant",
+        ));
     }
     Ok(())
 }
@@ -88,7 +102,9 @@ fn wanted(
     let (wanted, bytes) = match payload {
         None => {
             let all = group.payloads.iter();
-            let wanted: Vec<_> = all.map(|(name, it)| (name.to_string(), it.edit.version)).collect();
+            let wanted: Vec<_> = all
+                .map(|(name, it)| (name.to_string(), it.edit.version))
+                .collect();
             let bytes = group.payloads.values().map(|it| it.size).sum();
             (wanted, bytes)
         }
@@ -132,7 +148,10 @@ impl Render {
         for body in &self.bodies {
             let template = Template::new(&body.bytes, &self.group.variables);
             if let Err(missing) = template.check(self.value(first)) {
-                let problem = format!("has no value and no default, and payload `{}` uses it", body.name);
+                let problem = format!(
+                    "has no value and no default, and payload `{}` uses it",
+                    body.name
+                );
                 return Err(Failure::unfit_value(&missing.name, &problem));
             }
         }
@@ -164,7 +183,10 @@ impl Render {
                 }
                 piece.push(b'\n');
                 if piece.len() >= RENDERED_PIECE
-                    && pieces.send(Bytes::from(std::mem::take(&mut piece))).await.is_err()
+                    && pieces
+                        .send(Bytes::from(std::mem::take(&mut piece)))
+                        .await
+                        .is_err()
                 {
                     return;
                 }

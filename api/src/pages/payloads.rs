@@ -78,12 +78,23 @@ async fn save(frame: &Frame<'_>, group: &ShownGroup, typed: &Typed) -> Result<()
     };
     let text = typed.text("text");
     if text.len() as u64 > pages::EDITED_BYTES {
-        let problem = format!("must be at most {} bytes; `everscan payload create` takes larger files", pages::EDITED_BYTES);
+        let problem = format!(
+            "must be at most {} bytes; `everscan payload create` takes larger files",
+            pages::EDITED_BYTES
+        );
         return Err(Failure::invalid("text", problem));
     }
-    let new = payloads::new(frame.user, group, typed.text("payload").trim(), None, expects)?;
+    let new = payloads::new(
+        frame.user,
+        group,
+        typed.text("payload").trim(),
+        None,
+        expects,
+    )?;
     let upload = frame.user.begin_payload().await?;
-    let upload = upload.write(bytes::Bytes::copy_from_slice(text.as_bytes())).await?;
+    let upload = upload
+        .write(bytes::Bytes::copy_from_slice(text.as_bytes()))
+        .await?;
     frame.user.store_payload(new, upload).await?;
     Ok(())
 }
@@ -104,7 +115,12 @@ fn again(
         preview,
         refused,
     };
-    Ok(pages::edited_payload(&frame.visit, &detail.group, payload, &draft))
+    Ok(pages::edited_payload(
+        &frame.visit,
+        &detail.group,
+        payload,
+        &draft,
+    ))
 }
 
 /// The text with the defaults of its variables, and with examples of a name and of a target.

@@ -57,7 +57,9 @@ fn page(frame: &Frame<'_>, refused: Forms) -> Result<Markup, Failure> {
 fn payload_groups(frame: &Frame<'_>, project: &str) -> Result<Vec<wire::PayloadGroup>, Failure> {
     let may = frame.visit.may_in(project, wire::Scope::PayloadRead);
     match may {
-        true => Ok(payloads::list(frame.user, Some(project), &Window::first(PAYLOAD_GROUPS))?.items),
+        true => {
+            Ok(payloads::list(frame.user, Some(project), &Window::first(PAYLOAD_GROUPS))?.items)
+        }
         false => Ok(Vec::new()),
     }
 }

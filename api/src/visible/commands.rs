@@ -7,12 +7,12 @@ use std::sync::Arc;
 use delivery::{Outcome, send_test};
 use model::channel::{Channel, Target};
 use model::decide::{
-    Acknowledge, ApproveRemoval, ChangePayloadGroup, Command, CreateBlobLink, CreatePayloadGroup, DeletePayload, CreateCallback, CreateCallbackToken,
-    CreateRegistration, CreateUser, DeleteChannel, DeleteRule, DeleteSecret, DeleteUser, DeleteVar,
-    EndCallbackToken, LimitRunner, MakeUserLink, Maker, MoveToken, NewRegistration, Once,
-    Precondition, Refusal, Resume, RevokeBlobLink, RevokeToken, SendAgain, SetCallbackRules,
-    SetChannel, SetMember, SetPassword, SetRule, SetVar, SignOut, SignOutEverywhere, SignedInBy,
-    Silence, Suspend, UpdateUser,
+    Acknowledge, ApproveRemoval, ChangePayloadGroup, Command, CreateBlobLink, CreateCallback,
+    CreateCallbackToken, CreatePayloadGroup, CreateRegistration, CreateUser, DeleteChannel,
+    DeletePayload, DeleteRule, DeleteSecret, DeleteUser, DeleteVar, EndCallbackToken, LimitRunner,
+    MakeUserLink, Maker, MoveToken, NewRegistration, Once, Precondition, Refusal, Resume,
+    RevokeBlobLink, RevokeToken, SendAgain, SetCallbackRules, SetChannel, SetMember, SetPassword,
+    SetRule, SetVar, SignOut, SignOutEverywhere, SignedInBy, Silence, Suspend, UpdateUser,
 };
 use model::retention::RetentionPolicy;
 use model::{

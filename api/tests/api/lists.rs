@@ -115,7 +115,10 @@ async fn every_list_takes_a_limit_and_a_cursor() {
     }
     let group = service.payload_group("main").await;
     let create = json!({"project": "main", "name": "other"});
-    service.post("/v0/payload-groups", &create).await.expect(201);
+    service
+        .post("/v0/payload-groups", &create)
+        .await
+        .expect(201);
     let (mut lists, mut whole) = (0, BTreeSet::new());
     for route in ROUTES.iter().filter(|route| route.method == Method::GET) {
         if matches!(

@@ -363,15 +363,19 @@ impl Tour {
         let path = "/v0/payload-groups";
         let created = self.send(Method::POST, path, &create).await;
         let group = format!("{path}/{}", text(&created.json()["id"]));
-        self.send(Method::PATCH, &group, &json!({ "serve": true })).await;
+        self.send(Method::PATCH, &group, &json!({ "serve": true }))
+            .await;
         let payload = format!("{group}/payloads/a.svg");
         let token = self.service.admin.clone();
-        self.call(Method::PUT, &payload, |call| call.bearer(&token).bytes("<svg>"))
-            .await;
+        self.call(Method::PUT, &payload, |call| {
+            call.bearer(&token).bytes("<svg>")
+        })
+        .await;
         for path in [path, &group, &payload] {
             self.admin(Method::GET, path).await;
         }
-        self.send(Method::POST, &format!("{group}/renders"), &json!({})).await;
+        self.send(Method::POST, &format!("{group}/renders"), &json!({}))
+            .await;
         self.admin(Method::DELETE, &payload).await;
         self.admin(Method::DELETE, &group).await;
         let waiting = self.service.dispatch("large").await;

@@ -43,11 +43,16 @@ impl Service {
 fn lines(answer: &Answer) -> Vec<Value> {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let lines = answer.text().lines();
-    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn rendered(answer: &Answer) -> Vec<String> {
-    lines(answer).iter().map(|line| text(&line["text"])).collect()
+    lines(answer)
+        .iter()
+        .map(|line| text(&line["text"]))
+        .collect()
 }
 
 #[tokio::test]
@@ -79,7 +84,9 @@ async fn the_answers_about_payloads_are_unchanged() {
 async fn every_body_comes_back_byte_for_byte_and_no_browser_runs_it() {
     let service = Service::start().await;
     let group = service.payload_group("main").await;
-    let large: Vec<u8> = (0..10 * 1024 * 1024_u32).map(|at| (at * 31) as u8).collect();
+    let large: Vec<u8> = (0..10 * 1024 * 1024_u32)
+        .map(|at| (at * 31) as u8)
+        .collect();
     for (name, body) in [
         ("braces", b"{{ ${{ ${ }} $ %% %%X%%".to_vec()),
         ("nul", b"a\0b".to_vec()),
@@ -90,14 +97,19 @@ async fn every_body_comes_back_byte_for_byte_and_no_browser_runs_it() {
     ] {
         let stored = service.put_payload(&group, name, body.clone()).await;
         assert_eq!(stored.expect(201)["size"], body.len());
-        let read = service.get(&format!("/v0/payload-groups/{group}/payloads/{name}")).await;
+        let read = service
+            .get(&format!("/v0/payload-groups/{group}/payloads/{name}"))
+            .await;
         assert_eq!(read.status, 200);
         assert!(read.body == body, "{name}");
         for (header, value) in [
             ("content-type", "text/plain; charset=utf-8"),
             ("content-security-policy", "default-src 'none'; sandbox"),
             ("x-content-type-options", "nosniff"),
-            ("content-disposition", &format!("attachment; filename=\"{name}\"")),
+            (
+                "content-disposition",
+                &format!("attachment; filename=\"{name}\""),
+            ),
         ] {
             assert_eq!(read.header(header), Some(value), "{name}");
         }
@@ -136,7 +148,10 @@ async fn versions_do_not_change_and_an_edit_replaces_only_what_it_has_read() {
     let delete = Call::new(Method::DELETE, &path);
     assert_eq!(service.admin(delete).await.status, 204);
     assert_eq!(service.get(&path).await.status, 404);
-    let kinds = service.get("/v0/audit?kind=payload_stored").await.expect(200);
+    let kinds = service
+        .get("/v0/audit?kind=payload_stored")
+        .await
+        .expect(200);
     assert_eq!(kinds["items"][0]["actions"][0]["name"], "xss/a.svg");
     assert_eq!(kinds["items"][0]["actions"][0]["version"], 3);
 }
@@ -146,7 +161,9 @@ async fn payloads_are_rendered_for_each_target_with_the_name_of_a_server() {
     let service = Service::start().await;
     let group = service.payload_group("main").await;
     let server = service.callback("main").await;
-    service.put_payload(&group, "b", "//%%CALLBACK%%/{{id}}?%%TARGET|url%% {{ id }}").await;
+    service
+        .put_payload(&group, "b", "//%%CALLBACK%%/{{id}}?%%TARGET|url%% {{ id }}")
+        .await;
     let asked = json!({"targets": ["a&b", "c/d"], "values": {"ID": "<1>"}, "callback": server});
     let answer = service.render(&group, &asked).await;
     let zone = "oast.example";
@@ -160,14 +177,19 @@ async fn payloads_are_rendered_for_each_target_with_the_name_of_a_server() {
         ]
     );
     let first = &lines(&answer)[0];
-    assert_eq!((&first["payload"], &first["version"], &first["target"]), (&json!("a.svg"), &json!(2), &json!("a&b")));
+    assert_eq!(
+        (&first["payload"], &first["version"], &first["target"]),
+        (&json!("a.svg"), &json!(2), &json!("a&b"))
+    );
     // One version, without a target.
     let one = service.render(&group, &json!({"payload": "a.svg@1"})).await;
     assert_eq!(rendered(&one), ["one"]);
     let default = service.render(&group, &json!({"payload": "a.svg"})).await;
     assert_eq!(rendered(&default), ["<nobody>"]);
     // A missing value, an unknown variable, another project's server, an unknown payload, and too many lines.
-    let missing = service.render(&group, &json!({"payload": "b", "callback": server})).await;
+    let missing = service
+        .render(&group, &json!({"payload": "b", "callback": server}))
+        .await;
     assert_eq!(missing.status, 422, "{}", missing.text());
     assert_eq!(missing.json()["errors"][0]["field"], "values.ID");
     let unknown = json!({"values": {"OTHER": "x"}});
@@ -204,9 +226,14 @@ async fn operators_render_maintainers_write_and_others_see_nothing() {
         let change = Call::new(Method::PATCH, &path).json(&json!({"serve": true}));
         assert_eq!(send(change).await, write, "{role}");
     }
-    let stranger = service.robot("stranger", &[("harbor", Role::Maintainer)]).await;
+    let stranger = service
+        .robot("stranger", &[("harbor", Role::Maintainer)])
+        .await;
     let stranger = service.token_of(stranger, SCOPES.to_vec(), None).await;
-    let seen = Call::get(&path).bearer(&stranger).send(service.address).await;
+    let seen = Call::get(&path)
+        .bearer(&stranger)
+        .send(service.address)
+        .await;
     assert_eq!(seen.status, 404);
     let list = Call::get("/v0/payload-groups").bearer(&stranger);
     let list = list.send(service.address).await.expect(200);
@@ -220,7 +247,11 @@ async fn the_editor_previews_and_saves_what_was_typed() {
     let browser = Browser::admin(&service).await;
     let path = format!("/payload-groups/{group}");
     let page = browser.get(&format!("{path}/a.svg")).await;
-    assert!(page.text().contains("&lt;%%TARGET|html%%&gt;"), "{}", page.text());
+    assert!(
+        page.text().contains("&lt;%%TARGET|html%%&gt;"),
+        "{}",
+        page.text()
+    );
     let typed = async |more: &[(&str, &str)]| {
         let text = "x\r\n%%CALLBACK%%%%ID%%{{id}}";
         let fields = [("payload", "a.svg"), ("version", "2"), ("text", text)];
@@ -228,7 +259,13 @@ async fn the_editor_previews_and_saves_what_was_typed() {
     };
     let preview = typed(&[("preview", "true")]).await;
     assert_eq!(preview.status, 200);
-    assert!(preview.text().contains("<mark>name.callback.example</mark>%%ID%%<mark title=\"no value\"><b>{{id}}</b></mark>"), "{}", preview.text());
+    assert!(
+        preview.text().contains(
+            "<mark>name.callback.example</mark>%%ID%%<mark title=\"no value\"><b>{{id}}</b></mark>"
+        ),
+        "{}",
+        preview.text()
+    );
     let body = format!("/v0/payload-groups/{group}/payloads/a.svg");
     assert_eq!(service.get(&body).await.header("etag"), Some("\"2\""));
     assert_eq!(typed(&[]).await.status, 303);
@@ -238,5 +275,9 @@ async fn the_editor_previews_and_saves_what_was_typed() {
     // Somebody else has saved in the meantime.
     let refused = typed(&[("text", "other")]).await;
     assert_eq!(refused.status, 412);
-    assert!(refused.text().contains("has version 3"), "{}", refused.text());
+    assert!(
+        refused.text().contains("has version 3"),
+        "{}",
+        refused.text()
+    );
 }

@@ -102,9 +102,16 @@ fn a_group_is_created_with_its_variables() {
     let output = run_at(&server.url, line);
     assert_eq!(output.code, 0, "{}", output.stderr);
     let sent: Value = serde_json::from_str(&server.seen()[0].body).unwrap();
-    let variables = json!([{"name": "CALLBACK"}, {"name": "ID", "placeholder": "{{id}}", "default": "7"}]);
-    assert_eq!(sent, json!({"project": "main", "name": "xss", "serve": true, "variables": variables}));
-    let wrong = run_at(&server.url, "payload group change xss --variable A --placeholder B=x");
+    let variables =
+        json!([{"name": "CALLBACK"}, {"name": "ID", "placeholder": "{{id}}", "default": "7"}]);
+    assert_eq!(
+        sent,
+        json!({"project": "main", "name": "xss", "serve": true, "variables": variables})
+    );
+    let wrong = run_at(
+        &server.url,
+        "payload group change xss --variable A --placeholder B=x",
+    );
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
 }
 
@@ -117,51 +124,99 @@ fn a_body_is_sent_and_printed_byte_for_byte() {
     let server = Server::start([groups(), Reply::json(&payload(1)).status(201)]);
     let line = format!("payload create xss img.svg {}", file.display());
     let output = run_at(&server.url, &line);
-    assert_eq!((output.code, output.stdout.as_str()), (0, "img.svg@1\n"), "{}", output.stderr);
-    assert_eq!(server.lines()[1], format!("PUT /v0/payload-groups/{ID}/payloads/img.svg"));
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "img.svg@1\n"),
+        "{}",
+        output.stderr
+    );
+    assert_eq!(
+        server.lines()[1],
+        format!("PUT /v0/payload-groups/{ID}/payloads/img.svg")
+    );
     let body = Reply::bytes(body.to_vec()).header("etag", "\"1\"");
     let server = Server::start([groups(), body]);
-    let shown = command("payload show xss img.svg@1").env("SERVICE_URL", &server.url).output().unwrap();
+    let shown = command("payload show xss img.svg@1")
+        .env("SERVICE_URL", &server.url)
+        .output()
+        .unwrap();
     assert_eq!(shown.stdout, b"a\0b\r\n{{ ${{ \xff");
-    assert_eq!(server.lines()[1], format!("GET /v0/payload-groups/{ID}/payloads/img.svg?version=1"));
+    assert_eq!(
+        server.lines()[1],
+        format!("GET /v0/payload-groups/{ID}/payloads/img.svg?version=1")
+    );
 }
 
 #[test]
 fn an_editor_changes_the_newest_version() {
     let read = Reply::bytes(b"old".to_vec()).header("etag", "\"2\"");
-    let server = Server::start([groups(), detail(), read, Reply::json(&payload(3)).status(201)]);
+    let server = Server::start([
+        groups(),
+        detail(),
+        read,
+        Reply::json(&payload(3)).status(201),
+    ]);
     let edit = |url: &str, editor: &str| {
         let mut command = command("payload edit xss img.svg");
         let command = command.env("SERVICE_URL", url).env("EDITOR", editor);
         finished(command.env("PATH", "/usr/bin:/bin").output().unwrap())
     };
     let output = edit(&server.url, "printf new >");
-    assert_eq!((output.code, output.stdout.as_str()), (0, "img.svg@3\n"), "{}", output.stderr);
+    assert_eq!(
+        (output.code, output.stdout.as_str()),
+        (0, "img.svg@3\n"),
+        "{}",
+        output.stderr
+    );
     assert_eq!(server.seen()[3].body, "new");
     let read = Reply::bytes(b"old".to_vec()).header("etag", "\"2\"");
     let server = Server::start([groups(), detail(), read]);
     let failed = edit(&server.url, "false");
     assert_eq!(failed.code, 2);
-    assert!(failed.stderr.contains("nothing is stored"), "{}", failed.stderr);
+    assert!(
+        failed.stderr.contains("nothing is stored"),
+        "{}",
+        failed.stderr
+    );
 }
 
 #[test]
 fn renders_are_printed_plain_or_as_json_lines() {
     let both = line(Some("a"), Some("<a>"), None) + &line(Some("b"), None, Some("AP8="));
     let run = |line: &str, lines: String| {
-        let answer = Reply::bytes(lines.into_bytes()).header("content-type", "application/x-ndjson");
+        let answer =
+            Reply::bytes(lines.into_bytes()).header("content-type", "application/x-ndjson");
         let server = Server::start([groups(), answer]);
-        let output = command(line).env("SERVICE_URL", &server.url).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(server.lines()[1], format!("POST /v0/payload-groups/{ID}/renders"));
+        let output = command(line)
+            .env("SERVICE_URL", &server.url)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(
+            server.lines()[1],
+            format!("POST /v0/payload-groups/{ID}/renders")
+        );
         (output.stdout, server.seen()[1].body.clone())
     };
-    let (plain, asked) = run("payload render xss --for a --for b --value ID=1", both.clone());
+    let (plain, asked) = run(
+        "payload render xss --for a --for b --value ID=1",
+        both.clone(),
+    );
     assert_eq!(plain, b"<a>\n\0\xff\n");
     let asked: Value = serde_json::from_str(&asked).unwrap();
     assert_eq!(asked, json!({"values": {"ID": "1"}, "targets": ["a", "b"]}));
-    let (lines, _) = run("payload render xss --for a --for b --output json", both.clone());
+    let (lines, _) = run(
+        "payload render xss --for a --for b --output json",
+        both.clone(),
+    );
     assert_eq!(String::from_utf8(lines).unwrap(), both);
-    let (one, _) = run("payload render xss img.svg", line(None, Some("as it is"), None));
+    let (one, _) = run(
+        "payload render xss img.svg",
+        line(None, Some("as it is"), None),
+    );
     assert_eq!(one, b"as it is");
 }

@@ -236,7 +236,11 @@ fn of_callback_tag(
 
 /// Its payloads are in the same record.
 fn of_payloads(world: &World, after: &PayloadGroup) -> Vec<AuditAction> {
-    let named = |kind, name: &str| AuditAction::new(kind).name(name).in_project(world, after.project);
+    let named = |kind, name: &str| {
+        AuditAction::new(kind)
+            .name(name)
+            .in_project(world, after.project)
+    };
     let group = after.name.as_str();
     let Some(before) = world.any_payload_group(after.id) else {
         return vec![named(AuditKind::PayloadGroupCreated, group)];
@@ -257,7 +261,10 @@ fn of_payloads(world: &World, after: &PayloadGroup) -> Vec<AuditAction> {
             ..of(AuditKind::PayloadStored, name)
         })
     });
-    let gone = before.payloads.keys().filter(|name| !after.payloads.contains_key(*name));
+    let gone = before
+        .payloads
+        .keys()
+        .filter(|name| !after.payloads.contains_key(*name));
     let deleted = gone.map(|name| of(AuditKind::PayloadDeleted, name));
     changed.into_iter().chain(stored).chain(deleted).collect()
 }

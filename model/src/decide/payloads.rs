@@ -70,11 +70,7 @@ impl Command for ChangePayloadGroup {
     type Answer = Arc<PayloadGroup>;
     const URGENCY: Urgency = Urgency::Ordinary;
 
-    fn decide(
-        self,
-        world: &World,
-        _: &mut Moment<'_>,
-    ) -> Result<Decision<Self::Answer>, Refusal> {
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Self::Answer>, Refusal> {
         let before = find(world, self.group)?;
         let variables = self.variables.unwrap_or_else(|| before.variables.clone());
         check_variables(&variables)?;
@@ -175,9 +171,8 @@ impl Command for StorePayload {
         let before = group.payloads.get(&self.name);
         let edit = before.map(|before| &before.edit);
         self.expects.check("payload", self.name.as_str(), edit)?;
-        let is_same = |it: &&Payload| {
-            (&it.sha256, &it.media_type) == (&self.sha256, &self.media_type)
-        };
+        let is_same =
+            |it: &&Payload| (&it.sha256, &it.media_type) == (&self.sha256, &self.media_type);
         if let Some(same) = before.filter(is_same) {
             return Ok(Decision::unchanged((same.clone(), false)));
         }
@@ -253,7 +248,8 @@ fn remove_versions(group: &mut PayloadGroup, name: &PayloadName) -> Vec<Change> 
     if end > payload.edit.version {
         group.payloads.remove(name);
     }
-    let removed = removed.map(|version| Change::PayloadVersionRemoved(group.id, name.clone(), version));
+    let removed =
+        removed.map(|version| Change::PayloadVersionRemoved(group.id, name.clone(), version));
     removed.collect()
 }
 
@@ -270,9 +266,13 @@ fn check_variables(variables: &[Variable]) -> Result<(), Refusal> {
 }
 
 fn of_project(world: &World, project: ProjectId) -> impl Iterator<Item = &Arc<PayloadGroup>> {
-    world.payload_groups().filter(move |it| it.project == project)
+    world
+        .payload_groups()
+        .filter(move |it| it.project == project)
 }
 
 fn find(world: &World, group: PayloadGroupId) -> Result<&Arc<PayloadGroup>, Refusal> {
-    world.payload_group(group).ok_or(Refusal::NoSuchPayloadGroup)
+    world
+        .payload_group(group)
+        .ok_or(Refusal::NoSuchPayloadGroup)
 }

@@ -52,7 +52,9 @@ impl Filter {
             }
             Self::Json => {
                 let quoted = serde_json::Value::from(value).to_string();
-                let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+                let inner = quoted
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.strip_suffix('"'));
                 inner.unwrap_or_default().to_owned()
             }
             Self::Html => {
@@ -179,7 +181,9 @@ impl Piece<'_> {
             } => {
                 let filtered = |text: String, filter: &Filter| filter.apply(&text);
                 let value = plain(variable, value)?.to_owned();
-                Ok(Cow::Owned(filters.iter().fold(value, filtered).into_bytes()))
+                Ok(Cow::Owned(
+                    filters.iter().fold(value, filtered).into_bytes(),
+                ))
             }
         }
     }
@@ -265,7 +269,11 @@ mod tests {
     }
 
     fn check(body: &str, expected: &str) {
-        assert_eq!(rendered(body.as_bytes()).unwrap(), expected.as_bytes(), "{body}");
+        assert_eq!(
+            rendered(body.as_bytes()).unwrap(),
+            expected.as_bytes(),
+            "{body}"
+        );
     }
 
     #[test]

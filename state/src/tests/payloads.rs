@@ -63,7 +63,12 @@ async fn versions_are_there_after_a_crash_and_gone_with_their_group() {
     assert_eq!(store(&opened, group, b"").await, (2, false));
     let mut crashed = folder.crashed();
     let again = crashed.open().await;
-    for (version, body) in [(1, Some(&b"\0\r\n\xff"[..])), (2, Some(b"")), (3, None), (0, None)] {
+    for (version, body) in [
+        (1, Some(&b"\0\r\n\xff"[..])),
+        (2, Some(b"")),
+        (3, None),
+        (0, None),
+    ] {
         let found = again.state.payload(group, &name(), version).await.unwrap();
         assert_eq!(found.as_deref(), body, "{version}");
     }

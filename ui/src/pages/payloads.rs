@@ -120,7 +120,9 @@ pub fn payload(visit: &Visit, page: &PayloadPage<'_>) -> Markup {
     } = page;
     let is_newest = *version == payload.version;
     let at = |version| links::payload(group.id, &payload.name, Some(version));
-    let text = std::str::from_utf8(body).ok().filter(|text| is_editable(text));
+    let text = std::str::from_utf8(body)
+        .ok()
+        .filter(|text| is_editable(text));
     let may = visit.may_in(&group.project, Scope::PayloadWrite);
     let content = html! {
         (heading(&payload.name, &html! { span.tag { "version " (version) } }, &html! {
@@ -192,25 +194,30 @@ fn editor(
         Some(_) => "Edit",
         None => "New payload",
     };
-    card("edit", title, &html! {}, &html! {
-        div.body.fields {
-            (draft.refused.summary(&FIELDS))
-            (form::post(visit, "payload", &links::payload_group(group.id), &html! {
-                @match payload {
-                    Some(payload) => {
-                        input type="hidden" name="payload" value=(payload.name);
-                        input type="hidden" name="version" value=(draft.refused.value("version", &payload.version.to_string()));
+    card(
+        "edit",
+        title,
+        &html! {},
+        &html! {
+            div.body.fields {
+                (draft.refused.summary(&FIELDS))
+                (form::post(visit, "payload", &links::payload_group(group.id), &html! {
+                    @match payload {
+                        Some(payload) => {
+                            input type="hidden" name="payload" value=(payload.name);
+                            input type="hidden" name="version" value=(draft.refused.value("version", &payload.version.to_string()));
+                        }
+                        None => (Field::new("payload", "Name").required().hint("Such as `img.svg`.").input("text", "", &draft.refused)),
                     }
-                    None => (Field::new("payload", "Name").required().hint("Such as `img.svg`.").input("text", "", &draft.refused)),
-                }
-                (Field::new("text", "Text").hint("Placeholders of the variables get their values when it is rendered.")
-                    .text(draft.text, Limit::Bytes(EDITED_BYTES), &draft.refused))
-                button.button type="submit" { "Save" }
-                " "
-                button.button type="submit" name="preview" value="true" { "Preview" }
-            }))
-        }
-    })
+                    (Field::new("text", "Text").hint("Placeholders of the variables get their values when it is rendered.")
+                        .text(draft.text, Limit::Bytes(EDITED_BYTES), &draft.refused))
+                    button.button type="submit" { "Save" }
+                    " "
+                    button.button type="submit" name="preview" value="true" { "Preview" }
+                }))
+            }
+        },
+    )
 }
 
 /// Whether a form sends the text back as it is: browsers change line ends, and drop what is no text.

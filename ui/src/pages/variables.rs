@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use wire::{
-    Callback, KeyState, MissingName, Named, Page, PayloadGroup, Project, ScanName, Scope, Secret, Var,
+    Callback, KeyState, MissingName, Named, Page, PayloadGroup, Project, ScanName, Scope, Secret,
+    Var,
 };
 
 use super::callbacks::callbacks;

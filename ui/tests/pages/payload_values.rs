@@ -85,7 +85,7 @@ pub(crate) fn payloads(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup
     let edited = |payload, draft| pages::edited_payload(visit, &group, payload, draft);
     vec![
         ("payload-group", pages::payload_group(visit, &detail)),
-        ("payload-group-none", pages::payload_group(visit, &bare)),
+        ("payload-group-empty", pages::payload_group(visit, &bare)),
         ("payload", shown(3, text.as_bytes())),
         ("payload-old", shown(2, b"\0\x01binary")),
         ("payload-previewed", edited(Some(&payload), &previewed)),

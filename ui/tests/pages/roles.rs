@@ -11,7 +11,7 @@ use crate::PLAIN;
 use crate::parsed::elements;
 use crate::user_pages::members_page;
 use crate::values::*;
-use crate::{all, lists, more_values};
+use crate::{all, lists, more_values, payload_values};
 
 const READ: [Scope; 3] = [Scope::WorkflowRead, Scope::JobRead, Scope::ProjectRead];
 
@@ -56,6 +56,10 @@ fn a_stronger_role_elsewhere_offers_nothing_here() {
             actions(pages::source(visit, &source)),
             actions(lists::variables(PLAIN, visit)),
             actions(members_page(PLAIN, visit, false)),
+            payload_values::payloads(PLAIN, visit)
+                .into_iter()
+                .flat_map(|(_, page)| actions(page))
+                .collect(),
         ]
     };
     for (elsewhere, here) in show("web").iter().zip(show("infra")) {

@@ -41,7 +41,12 @@ pub(super) struct Things {
 
 /// Parameters of paths that name a project, or something that is found together with its project.
 const NAMING: [&str; 6] = [
-    "{project}", "{source}", "{workflow}", "{job}", "{callback}", "{group}",
+    "{project}",
+    "{source}",
+    "{workflow}",
+    "{job}",
+    "{callback}",
+    "{group}",
 ];
 
 /// Whether the answer may say that the role in the project is too weak.

@@ -61,7 +61,10 @@ fn edited(name: &str, body: &[u8]) -> Result<Vec<u8>, Error> {
 }
 
 fn open_new(path: &Path) -> std::io::Result<std::fs::File> {
-    std::fs::File::options().write(true).create_new(true).open(path)
+    std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .open(path)
 }
 
 #[expect(

@@ -55,7 +55,11 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Variables {
     /// A variable, with its default after =; may be repeated. CALLBACK gets the name to plant, and TARGET the target
-    #[arg(long = "variable", env = "SERVICE_VARIABLE", value_name = "NAME[=DEFAULT]")]
+    #[arg(
+        long = "variable",
+        env = "SERVICE_VARIABLE",
+        value_name = "NAME[=DEFAULT]"
+    )]
     variables: Vec<String>,
     /// What stands in the payloads for a variable [default: %%NAME%%]; may be repeated
     #[arg(

@@ -68,7 +68,11 @@ impl Render {
         let callback = match self.callback {
             // A job may use a server that it may not look up.
             Some(id) if id.parse::<model::CallbackId>().is_ok() => Some(id),
-            Some(named) => Some(callback::find(client, &named, Some(&found.project)).await?.id),
+            Some(named) => Some(
+                callback::find(client, &named, Some(&found.project))
+                    .await?
+                    .id,
+            ),
             None => None,
         };
         let request = RenderPayloads {

@@ -69,7 +69,10 @@ fn versions_are_numbered_and_an_equal_body_is_no_version() {
         expects,
         ..store(group, "a.svg", "four")
     };
-    for wrong in [Precondition::Absent, Precondition::OneOf(BTreeSet::from([2]))] {
+    for wrong in [
+        Precondition::Absent,
+        Precondition::OneOf(BTreeSet::from([2])),
+    ] {
         let refused = test.run(expects(wrong));
         assert!(matches!(refused, Err(Refusal::PreconditionFailed { .. })));
     }
@@ -83,7 +86,9 @@ fn limits_say_which_one_is_reached() {
     let group = test.run(create("g0")).unwrap().id;
     assert_eq!(
         test.run(create("g0")),
-        Err(Refusal::PayloadGroupExists { name: "g0".to_owned() })
+        Err(Refusal::PayloadGroupExists {
+            name: "g0".to_owned()
+        })
     );
     for at in 1..PAYLOAD_GROUPS {
         test.run(create(&format!("g{at}"))).unwrap();
@@ -106,7 +111,10 @@ fn limits_say_which_one_is_reached() {
     }
     let rest = PAYLOADS_BYTES % PAYLOAD_BYTES;
     let what = refused(test.run(sized("a", rest + 1)).unwrap_err());
-    assert!(what.starts_with("the payloads of the project have 1069547520 of"), "{what}");
+    assert!(
+        what.starts_with("the payloads of the project have 1069547520 of"),
+        "{what}"
+    );
     for at in 0..PAYLOAD_VERSIONS {
         test.run(store(group, "often", &at.to_string())).unwrap();
     }
@@ -146,10 +154,18 @@ fn variables_are_checked() {
         vec![with("a|b")],
         vec![with("a\nb")],
         vec![with(&"x".repeat(65))],
-        (0..=PAYLOAD_VARIABLES).map(|at| variable(&format!("V{at}"))).collect(),
+        (0..=PAYLOAD_VARIABLES)
+            .map(|at| variable(&format!("V{at}")))
+            .collect(),
     ] {
         let refused = change(bad);
-        assert!(matches!(refused, Err(Refusal::InvalidField { field: "variables", .. })));
+        assert!(matches!(
+            refused,
+            Err(Refusal::InvalidField {
+                field: "variables",
+                ..
+            })
+        ));
     }
 }
 

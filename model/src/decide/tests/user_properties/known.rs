@@ -9,7 +9,8 @@ fn includes(role: Role, scope: Scope) -> bool {
     let name = scope.name();
     match role {
         Role::Viewer => {
-            name.ends_with(":read") && !["notify:read", "callback:read", "payload:read"].contains(&name)
+            name.ends_with(":read")
+                && !["notify:read", "callback:read", "payload:read"].contains(&name)
         }
         Role::Operator => {
             includes(Role::Viewer, scope)

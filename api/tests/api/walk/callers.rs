@@ -145,6 +145,7 @@ impl Caller {
                 Scope::BlobRead,
                 Scope::BlobWrite,
                 Scope::Dispatch,
+                Scope::PayloadRead,
             ],
             is_job: true,
             ..Self::new("a job".to_owned(), Credential::Bearer(token), roles)

@@ -97,7 +97,7 @@ kinds! {
     CallbackTokenCreated = "callback_token_created",
     CallbackTokenEnded = "callback_token_ended",
     PayloadGroupCreated = "payload_group_created",
-    /// Its variables, or whether it is served.
+    /// Its variables.
     PayloadGroupChanged = "payload_group_changed",
     PayloadGroupDeleted = "payload_group_deleted",
     /// A new version of a payload.

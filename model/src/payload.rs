@@ -34,9 +34,6 @@ pub struct PayloadGroup {
     pub name: NotifyName,
     pub created_at: Timestamp,
     pub created_by: Actor,
-    /// Whether callback servers of the project answer with its payloads.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub serve: bool,
     pub variables: Vec<Variable>,
     pub payloads: BTreeMap<PayloadName, Payload>,
     /// Nobody sees it any more. Its files are being removed.
@@ -62,7 +59,7 @@ pub struct Payload {
     pub edit: Edit,
     /// The oldest version. The versions before it are removed, because the payload is being deleted.
     pub oldest: u64,
-    /// What callback servers say about its content.
+    /// Its content type.
     pub media_type: String,
     /// Of the newest version.
     pub size: u64,

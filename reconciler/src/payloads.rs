@@ -13,7 +13,7 @@ use crate::handle::Handle;
 pub struct NewPayload {
     pub group: PayloadGroupId,
     pub name: PayloadName,
-    /// What callback servers say about its content.
+    /// Its content type.
     pub media_type: String,
     pub expects: Precondition,
     pub actor: Actor,

@@ -12,8 +12,6 @@ pub struct PayloadGroup {
     pub id: Uuid,
     pub project: String,
     pub name: String,
-    /// Whether callback servers of the project answer with its payloads.
-    pub serve: bool,
     pub variables: Vec<PayloadVariable>,
     /// How many payloads it has, and the bytes of all their versions.
     pub payloads: u64,
@@ -42,21 +40,15 @@ pub struct CreatePayloadGroup {
     /// The project, by name or id.
     pub project: String,
     pub name: String,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub serve: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<PayloadVariable>,
 }
 
-/// What is absent does not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePayloadGroup {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub serve: Option<bool>,
     /// All variables of the group.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variables: Option<Vec<PayloadVariable>>,
+    pub variables: Vec<PayloadVariable>,
 }
 
 /// A payload group with its payloads.
@@ -72,7 +64,7 @@ pub struct Payload {
     pub name: String,
     /// The newest version. Versions are numbered from 1.
     pub version: u64,
-    /// What callback servers say about its content.
+    /// Its content type.
     pub media_type: String,
     /// Of the newest version.
     pub size: u64,

@@ -10,7 +10,6 @@ pub(crate) fn group(seen: Seen<'_>, group: &PayloadGroup) -> wire::PayloadGroup 
         id: group.id.uuid(),
         project: source.map_or_else(String::new, |source| source.name.to_string()),
         name: group.name.to_string(),
-        serve: group.serve,
         variables: group.variables.iter().map(variable).collect(),
         payloads: group.payloads.len() as u64,
         bytes: group.bytes(),

@@ -82,7 +82,6 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
     let create = project.map(|project| decide::CreatePayloadGroup {
         project: *project,
         name,
-        serve: asked.serve,
         variables: asked
             .variables
             .into_iter()
@@ -98,11 +97,10 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
 pub(super) async fn change(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let group = find(user, request.parameter(0))?;
     let asked: wire::ChangePayloadGroup = request.body.json(&request.headers).await?;
-    let variables = asked.variables;
+    let variables = asked.variables.into_iter();
     let change = group.map(|group| decide::ChangePayloadGroup {
         group: group.id,
-        serve: asked.serve,
-        variables: variables.map(|all| all.into_iter().map(convert::to_variable).collect()),
+        variables: variables.map(convert::to_variable).collect(),
     });
     let group = user.submit(change).await?;
     Ok(reply::ok(&user.read(|seen| convert::group(seen, &group))))

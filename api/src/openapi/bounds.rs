@@ -1,8 +1,10 @@
 //! Bounds of values that the types of `wire` do not express.
 
 use model::limits::{
-    CALLBACK_NOTE_CHARS, INTERACTION_DAYS_MOST, NAME_CHARS, RUNNER_CAPACITY, RUNNER_LABELS,
-    SESSION_DEVICE_CHARS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP, USER_NAME_CHARS,
+    CALLBACK_NOTE_CHARS, INTERACTION_DAYS_MOST, NAME_CHARS, PAYLOAD_DEFAULT_BYTES,
+    PAYLOAD_NAME_BYTES, PAYLOAD_PLACEHOLDER_BYTES, PAYLOAD_VARIABLES, RENDERED_LINES,
+    RUNNER_CAPACITY, RUNNER_LABELS, SESSION_DEVICE_CHARS, SUSPENSION_REASON_CHARS, TOKEN_OVERLAP,
+    USER_NAME_CHARS,
 };
 use model::{AuditKind, Scopes};
 use serde_json::{Map, Value, json};
@@ -84,6 +86,41 @@ fn of_members() -> Vec<(&'static str, &'static str, Value)> {
             "CreateCallbackToken",
             "expires_in_seconds",
             json!({ "minimum": 1 }),
+        ),
+        (
+            "CreatePayloadGroup",
+            "name",
+            json!({ "minLength": 1, "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+$" }),
+        ),
+        (
+            "CreatePayloadGroup",
+            "variables",
+            json!({ "maxItems": PAYLOAD_VARIABLES }),
+        ),
+        (
+            "ChangePayloadGroup",
+            "variables",
+            json!({ "maxItems": PAYLOAD_VARIABLES }),
+        ),
+        (
+            "PayloadVariable",
+            "name",
+            json!({ "minLength": 1, "maxLength": PAYLOAD_NAME_BYTES, "pattern": "^[A-Za-z0-9_]+$" }),
+        ),
+        (
+            "PayloadVariable",
+            "placeholder",
+            json!({ "minLength": 2, "maxLength": PAYLOAD_PLACEHOLDER_BYTES, "pattern": r"^[^|\u0000-\u001F\u007F-\u009F]*$" }),
+        ),
+        (
+            "PayloadVariable",
+            "default",
+            json!({ "maxLength": PAYLOAD_DEFAULT_BYTES }),
+        ),
+        (
+            "RenderPayloads",
+            "targets",
+            json!({ "maxItems": RENDERED_LINES }),
         ),
         (
             "CreateRegistration",

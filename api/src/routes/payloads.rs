@@ -12,7 +12,7 @@ routes! {
     User ShowPayloadGroup GET "/v0/payload-groups/{group}", PayloadRead; [], 0,
         answers::<wire::PayloadGroupDetail>("Show a payload group with its payloads");
     User ChangePayloadGroup PATCH "/v0/payload-groups/{group}", PayloadWrite; [], VALUE_BODY,
-        takes::<wire::ChangePayloadGroup, wire::PayloadGroup>("Change the variables of a payload group, or whether it is served");
+        takes::<wire::ChangePayloadGroup, wire::PayloadGroup>("Change the variables of a payload group");
     User DeletePayloadGroup DELETE "/v0/payload-groups/{group}", PayloadWrite; [], 0,
         does("Delete a payload group with its payloads");
     User ReadPayload GET "/v0/payload-groups/{group}/payloads/{payload}", PayloadRead; [VERSION], 0,

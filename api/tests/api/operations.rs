@@ -363,7 +363,7 @@ impl Tour {
         let path = "/v0/payload-groups";
         let created = self.send(Method::POST, path, &create).await;
         let group = format!("{path}/{}", text(&created.json()["id"]));
-        self.send(Method::PATCH, &group, &json!({ "serve": true }))
+        self.send(Method::PATCH, &group, &json!({ "variables": [] }))
             .await;
         let payload = format!("{group}/payloads/a.svg");
         let token = self.service.admin.clone();

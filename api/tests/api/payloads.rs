@@ -60,7 +60,7 @@ async fn the_answers_about_payloads_are_unchanged() {
     let service = Service::start().await;
     let group = service.payload_group("main").await;
     let path = format!("/v0/payload-groups/{group}");
-    let create = json!({"project": "main", "name": "served", "serve": true});
+    let create = json!({"project": "main", "name": "plain"});
     let created = service.post("/v0/payload-groups", &create).await;
     check(&service, "payloads/created", &created);
     let stored = service.put_payload(&group, "b", "x").await;
@@ -222,7 +222,7 @@ async fn operators_render_maintainers_write_and_others_see_nothing() {
         assert_eq!(send(Call::get(&path)).await, read, "{role}");
         let render = Call::post(format!("{path}/renders")).json(&json!({"payload": "a.svg"}));
         assert_eq!(send(render).await, read, "{role}");
-        let change = Call::new(Method::PATCH, &path).json(&json!({"serve": true}));
+        let change = Call::new(Method::PATCH, &path).json(&json!({"variables": []}));
         assert_eq!(send(change).await, write, "{role}");
     }
     let stranger = service

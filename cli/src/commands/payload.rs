@@ -39,7 +39,7 @@ pub(crate) enum Command {
         payload: String,
         /// File with the new version, or - for standard input; without it, $EDITOR opens the newest version
         file: Option<PathBuf>,
-        /// Content type with which callback servers serve it [default: that of the version before]
+        /// Content type [default: that of the version before]
         #[arg(long = "type", env = "SERVICE_TYPE", value_name = "TYPE")]
         media_type: Option<String>,
     },
@@ -81,7 +81,7 @@ pub(crate) struct Content {
     /// File with the content, or - for standard input
     #[arg(default_value = "-")]
     file: PathBuf,
-    /// Content type with which callback servers serve it [default: text/plain, or application/octet-stream if it is no text]
+    /// Content type [default: text/plain, or application/octet-stream if it is no text]
     #[arg(long = "type", env = "SERVICE_TYPE", value_name = "TYPE")]
     media_type: Option<String>,
 }

@@ -21,7 +21,6 @@ fn group() -> PayloadGroup {
         id: ID,
         project: "main".to_owned(),
         name: "xss".to_owned(),
-        serve: true,
         variables: vec![variable("CALLBACK", None), variable("TARGET", Some("x"))],
         payloads: 1,
         bytes: 2_048,
@@ -98,7 +97,7 @@ fn groups_and_payloads_are_listed() {
 #[test]
 fn a_group_is_created_with_its_variables() {
     let server = Server::start([Reply::json(&group()).status(201)]);
-    let line = "payload group create xss --project main --serve --variable CALLBACK --variable ID=7 --placeholder ID={{id}}";
+    let line = "payload group create xss --project main --variable CALLBACK --variable ID=7 --placeholder ID={{id}}";
     let output = run_at(&server.url, line);
     assert_eq!(output.code, 0, "{}", output.stderr);
     let sent: Value = serde_json::from_str(&server.seen()[0].body).unwrap();
@@ -106,7 +105,7 @@ fn a_group_is_created_with_its_variables() {
         json!([{"name": "CALLBACK"}, {"name": "ID", "placeholder": "{{id}}", "default": "7"}]);
     assert_eq!(
         sent,
-        json!({"project": "main", "name": "xss", "serve": true, "variables": variables})
+        json!({"project": "main", "name": "xss", "variables": variables})
     );
     let wrong = run_at(
         &server.url,

@@ -20,7 +20,6 @@ use crate::{Actor, PayloadGroupId, ProjectId};
 pub struct CreatePayloadGroup {
     pub project: ProjectId,
     pub name: NotifyName,
-    pub serve: bool,
     pub variables: Vec<Variable>,
     pub actor: Actor,
 }
@@ -50,7 +49,6 @@ impl Command for CreatePayloadGroup {
             name: self.name,
             created_at: moment.now,
             created_by: self.actor,
-            serve: self.serve,
             variables: self.variables,
             payloads: std::collections::BTreeMap::new(),
             is_deleted: false,
@@ -58,12 +56,11 @@ impl Command for CreatePayloadGroup {
     }
 }
 
-/// Change whether a group is served, or its variables.
+/// Replace the variables of a group.
 #[derive(Debug, Clone)]
 pub struct ChangePayloadGroup {
     pub group: PayloadGroupId,
-    pub serve: Option<bool>,
-    pub variables: Option<Vec<Variable>>,
+    pub variables: Vec<Variable>,
 }
 
 impl Command for ChangePayloadGroup {
@@ -72,11 +69,9 @@ impl Command for ChangePayloadGroup {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Self::Answer>, Refusal> {
         let before = find(world, self.group)?;
-        let variables = self.variables.unwrap_or_else(|| before.variables.clone());
-        check_variables(&variables)?;
+        check_variables(&self.variables)?;
         let after = PayloadGroup {
-            serve: self.serve.unwrap_or(before.serve),
-            variables,
+            variables: self.variables,
             ..PayloadGroup::clone(before)
         };
         match after == **before {

@@ -16,7 +16,6 @@ async fn group(opened: &Opened) -> PayloadGroupId {
     let create = CreatePayloadGroup {
         project: ProjectId::of_source(&"recon".parse().unwrap()),
         name: NotifyName::new("xss").unwrap(),
-        serve: true,
         variables: vec![Variable {
             name: "ID".to_owned(),
             placeholder: "{{id}}".to_owned(),

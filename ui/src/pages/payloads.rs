@@ -39,13 +39,12 @@ pub(crate) fn payload_groups(groups: &[PayloadGroup]) -> Markup {
     html! {
         @if !groups.is_empty() {
             (card("payload-groups", "Payload groups", &html! { (groups.len()) }, &html! {
-                (table("Payload groups", &["name", "payloads", "size", "served"], &html! {
+                (table("Payload groups", &["name", "payloads", "size"], &html! {
                     @for group in groups {
                         tr {
                             td { a href=(links::payload_group(group.id)) { (group.name) } }
                             td.num { (group.payloads) }
                             td.num { (bytes(group.bytes)) }
-                            td { @if group.serve { "yes" } @else { span.muted { "no" } } }
                         }
                     }
                 }))
@@ -61,7 +60,6 @@ pub fn payload_group(visit: &Visit, detail: &PayloadGroupDetail) -> Markup {
         (facts(&[
             ("Payloads", html! { (count(group.payloads, "payload", "payloads")) }),
             ("Size", html! { (bytes(group.bytes)) }),
-            ("Served", html! { @if group.serve { "by callback servers of the project" } @else { "no" } }),
             ("Created", html! { (ago(group.created_at, visit.now)) " by " (group.created_by) }),
         ]))
         (card("variables", "Variables", &html! { (group.variables.len()) }, &html! {

@@ -20,7 +20,6 @@ pub(crate) fn group(texts: Texts) -> PayloadGroup {
         id: Uuid::from_u128(7),
         project: texts.text("infra"),
         name: texts.text("xss"),
-        serve: true,
         variables: vec![
             variable("CALLBACK", "%%CALLBACK%%", None),
             variable("ID", "{{id}}", Some("7")),
@@ -50,7 +49,6 @@ pub(crate) fn payloads(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup
     };
     let bare = PayloadGroupDetail {
         group: PayloadGroup {
-            serve: false,
             variables: Vec::new(),
             payloads: 0,
             ..group.clone()

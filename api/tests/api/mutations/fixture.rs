@@ -298,9 +298,9 @@ impl Fixture {
             })),
             post(
                 "/v0/payload-groups",
-                json!({"project": "main", "name": "more", "serve": true, "variables": [{"name": "ID", "placeholder": "{{id}}", "default": "7"}]}),
+                json!({"project": "main", "name": "more", "variables": [{"name": "ID", "placeholder": "{{id}}", "default": "7"}]}),
             ),
-            admin(Method::PATCH, &group).json(&json!({"serve": false, "variables": [{"name": "TARGET"}]})),
+            admin(Method::PATCH, &group).json(&json!({"variables": [{"name": "TARGET"}]})),
             payload,
             post(
                 &format!("{group}/renders"),

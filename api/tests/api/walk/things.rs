@@ -286,7 +286,7 @@ impl Of {
             (_, "/v0/blob-moves") => json!({"from": "b", "to": "c"}),
             (_, "/v0/runner-registrations") => json!({"projects": [project]}),
             (_, "/v0/payload-groups") => json!({"project": project, "name": "made"}),
-            (&Method::PATCH, "/v0/payload-groups/{group}") => json!({"serve": true}),
+            (&Method::PATCH, "/v0/payload-groups/{group}") => json!({"variables": []}),
             (_, "/v0/callbacks") => json!({"project": project, "name": "made"}),
             (_, "/v0/users") => json!({"name": "made", "roles": {project: "viewer"}}),
             (&Method::PATCH, "/v0/runners/{runner}") => json!({"projects": [project]}),

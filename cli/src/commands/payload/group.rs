@@ -18,9 +18,6 @@ pub(crate) enum Command {
         /// Name or id of the project
         #[arg(long, env = "SERVICE_PROJECT")]
         project: String,
-        /// Let callback servers of the project answer with its payloads
-        #[arg(long, env = "SERVICE_SERVE")]
-        serve: bool,
         #[command(flatten)]
         variables: Variables,
     },
@@ -35,13 +32,10 @@ pub(crate) enum Command {
         #[command(flatten)]
         of: Named,
     },
-    /// Change whether a payload group is served, or all its variables
+    /// Replace the variables of a payload group
     Change {
         #[command(flatten)]
         of: Named,
-        /// Whether callback servers of the project answer with its payloads
-        #[arg(long, env = "SERVICE_SERVE", value_name = "BOOL")]
-        serve: Option<bool>,
         #[command(flatten)]
         variables: Variables,
     },
@@ -108,13 +102,11 @@ impl Command {
             Self::Create {
                 name,
                 project,
-                serve,
                 variables,
             } => {
                 let request = CreatePayloadGroup {
                     project,
                     name,
-                    serve,
                     variables: variables.parse()?.unwrap_or_default(),
                 };
                 let created = client.create_payload_group(&request).await?;
@@ -128,14 +120,9 @@ impl Command {
                 let found = of.find(client).await?;
                 session.show(&found, shown)
             }
-            Self::Change {
-                of,
-                serve,
-                variables,
-            } => {
+            Self::Change { of, variables } => {
                 let request = ChangePayloadGroup {
-                    serve,
-                    variables: variables.parse()?,
+                    variables: variables.parse()?.unwrap_or_default(),
                 };
                 let found = of.find(client).await?;
                 let changed = client.change_payload_group(found.id, &request).await?;
@@ -155,7 +142,6 @@ fn shown(group: &PayloadGroup) -> String {
     let mut text = Fields::new()
         .add("name", &group.name)
         .add("project", &group.project)
-        .add("served", if group.serve { "yes" } else { "no" })
         .add("payloads", group.payloads.to_string())
         .add("size", bytes(group.bytes))
         .add("created", time(&group.created_at))
@@ -178,14 +164,13 @@ fn shown(group: &PayloadGroup) -> String {
 }
 
 fn groups(page: &Page<PayloadGroup>) -> String {
-    let mut table = Table::new(&["NAME", "PROJECT", "PAYLOADS", "SIZE", "SERVED"]);
+    let mut table = Table::new(&["NAME", "PROJECT", "PAYLOADS", "SIZE"]);
     for group in &page.items {
         table.row([
             group.name.clone(),
             group.project.clone(),
             group.payloads.to_string(),
             bytes(group.bytes),
-            if group.serve { "yes" } else { "no" }.to_owned(),
         ]);
     }
     table.text()

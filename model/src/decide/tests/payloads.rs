@@ -26,7 +26,6 @@ fn create(text: &str) -> CreatePayloadGroup {
     CreatePayloadGroup {
         project: project().unwrap(),
         name: name(text),
-        serve: false,
         variables: vec![variable("TARGET")],
         actor: Actor::Daemon,
     }
@@ -133,11 +132,7 @@ fn variables_are_checked() {
     let mut test = TestWorld::new();
     let group = test.run(create("xss")).unwrap().id;
     let mut change = |variables: Vec<Variable>| {
-        let command = ChangePayloadGroup {
-            group,
-            serve: None,
-            variables: Some(variables),
-        };
+        let command = ChangePayloadGroup { group, variables };
         test.run(command).map(|group| group.variables.len())
     };
     assert_eq!(change(vec![variable("A"), variable("B")]), Ok(2));

@@ -13,11 +13,12 @@ use crate::{
 };
 
 /// What a step of a job may do without `permissions`.
-const OF_JOBS: [Scope; 4] = [
+const OF_JOBS: [Scope; 5] = [
     Scope::JobRead,
     Scope::BlobRead,
     Scope::BlobWrite,
     Scope::Dispatch,
+    Scope::PayloadRead,
 ];
 
 impl Story {

@@ -43,6 +43,7 @@ mod news;
 mod notify;
 mod open_files;
 mod outputs;
+mod payloads;
 mod power_cuts;
 mod private_source;
 mod process_one;

@@ -144,6 +144,25 @@ pub(crate) fn fresh() -> (World, Vec<Page>) {
     (world, pages.into())
 }
 
+/// Stores a payload with a long line, and returns the address of its group.
+fn store_payloads(world: &World) -> String {
+    let group = [
+        "--project",
+        "main",
+        "--variable",
+        "TARGET",
+        "--output",
+        "json",
+    ];
+    let group = world.everscan(&[&["payload", "group", "create", "xss"][..], &group].concat());
+    let group: serde_json::Value = serde_json::from_str(&group).unwrap();
+    let file = world.path("img.html");
+    std::fs::write(&file, format!("<img src=\"//%%TARGET|url%%/{LONG}\">\n")).unwrap();
+    let file = file.display().to_string();
+    world.everscan(&["payload", "create", "xss", "img.html", &file]);
+    format!("/payload-groups/{}", group["id"].as_str().unwrap())
+}
+
 impl Scene {
     pub(crate) fn set() -> Self {
         let mut world = World::new();
@@ -173,6 +192,7 @@ impl Scene {
         for place in ["lists/2026/words.txt", "words.txt"] {
             world.everscan(&["blob", "upload", "--src", &secret, "--dst", place]);
         }
+        let payloads = store_payloads(&world);
         world.start_runner(2);
 
         let dictionary = world.succeed(WORKFLOW, "dictionary", &[&format!("words=www {LONG}")]);
@@ -271,6 +291,8 @@ impl Scene {
             page("variables", "/projects/main".to_owned()),
             page("callback", callback.clone()),
             page("interaction", format!("{callback}/1")),
+            page("payload-group", payloads.clone()),
+            page("payload", format!("{payloads}/img.html")),
             page("notifications", "/notifications".to_owned()),
             page("tokens", "/tokens".to_owned()),
             page("audit", "/audit".to_owned()),

@@ -36,5 +36,5 @@ pub use ids::{Id, IdError, ServerId, Tag};
 pub use limits::CONNECTIONS;
 pub use rules::{Match, Noise, Rules};
 pub use start::{Bound, Callbacks, Clock, Settings, StartError, bind, start};
-pub use table::{Counts, Server, Table};
+pub use table::{Counts, Minted, Server, Table};
 pub use zone::{Zone, ZoneError};

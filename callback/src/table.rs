@@ -1,6 +1,7 @@
 //! The known ids, and which of them a stranger's bytes name.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -18,15 +19,30 @@ pub struct Table {
 pub struct Server {
     /// The live tags, with the time when they end.
     pub tags: Arc<HashMap<Tag, Option<SystemTime>>>,
+    /// Knows tags that are in no list.
+    pub minted: Option<Minted>,
     pub rules: Arc<Rules>,
     /// Whoever replaces a server in the table keeps its counts.
     pub counts: Arc<Counts>,
 }
 
+/// Tells whether a tag was minted and is live. It is asked for each tag that is not in the list, so it must be quick.
+#[derive(Clone)]
+pub struct Minted(pub Arc<dyn Fn(&Tag) -> bool + Send + Sync>);
+
+impl fmt::Debug for Minted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Minted")
+    }
+}
+
 impl Server {
     fn is_live(&self, tag: &Tag, now: SystemTime) -> bool {
-        let end = self.tags.get(tag);
-        end.is_some_and(|end| end.is_none_or(|end| now < end))
+        match (self.tags.get(tag), &self.minted) {
+            (Some(end), _) => end.is_none_or(|end| now < end),
+            (None, Some(minted)) => (minted.0)(tag),
+            (None, None) => false,
+        }
     }
 }
 
@@ -89,6 +105,7 @@ mod tests {
     const LIVE: &str = "22222222222222222222";
     const DEAD: &str = "33333333333333333333";
     const OVER: &str = "44444444444444444444";
+    const MINTED: &str = "55555555555555555555";
 
     #[test]
     fn the_first_known_server_and_its_first_live_tag_count() {
@@ -102,11 +119,15 @@ mod tests {
             ..Server::default()
         };
         let servers = [(A, tags.clone()), (B, tags)];
-        let table = Table {
+        let mut table = Table {
             servers: servers
                 .map(|(id, tags)| (id.parse().unwrap(), server(tags)))
                 .into(),
         };
+        let minted: Tag = MINTED.parse().unwrap();
+        let minted = Minted(Arc::new(move |tag| *tag == minted));
+        let server = table.servers.get_mut(&A.parse().unwrap()).unwrap();
+        server.minted = Some(minted);
         let found = |texts: &[String]| {
             let texts: Vec<_> = texts.iter().map(String::as_bytes).collect();
             match table.find(&texts, now) {
@@ -118,7 +139,7 @@ mod tests {
         };
         let text = |text: &str| {
             let text = text.replace('L', LIVE).replace('D', DEAD);
-            text.replace('O', OVER)
+            text.replace('O', OVER).replace('M', MINTED)
         };
         for (texts, expected) in [
             (vec![], "unknown"),
@@ -135,6 +156,8 @@ mod tests {
             ),
             (vec!["aaaaaaaaaaaaaaaa-D.zone"], "unknown tag"),
             (vec!["aaaaaaaaaaaaaaaa-O.zone"], "unknown tag"),
+            (vec!["aaaaaaaaaaaaaaaa-M.zone"], "aaaaaaaaaaaaaaaa-M"),
+            (vec!["bbbbbbbbbbbbbbbb-M.zone"], "unknown tag"),
             (
                 vec!["aaaaaaaaaaaaaaaa-D.aaaaaaaaaaaaaaaa-L"],
                 "aaaaaaaaaaaaaaaa-L",

@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use callback::{Bound, Callbacks, Hit, Kind, Server, ServerId, StartError, Table, Tag, Transport};
-use model::callback::{CallbackId, CallbackToken, CallbackTokens, Heard, Request};
+use callback::{
+    Bound, Callbacks, Hit, Kind, Minted, Server, ServerId, StartError, Table, Tag, Transport,
+};
+use model::callback::{CallbackId, CallbackToken, CallbackTokens, Heard, LiveMints, Request};
 use model::{Callback, Clock};
 use reconciler::{CallbackHit, Handle, Missed, record_callbacks};
 use tokio::sync::{mpsc, watch};
@@ -115,6 +117,10 @@ impl Follower {
             if before.is_none_or(|before| before.callback.rules != callback.rules) {
                 server.rules = Arc::new(rules::converted(&callback.rules));
             }
+            server.minted = callback
+                .minted
+                .as_ref()
+                .map(|minted| known_to(callback.id, &minted.live));
             let answered = Answered {
                 callback,
                 tokens,
@@ -134,6 +140,13 @@ impl Follower {
 /// A tag with the time when it ends.
 fn tag(token: &CallbackToken) -> Option<(Tag, Option<SystemTime>)> {
     Some((parsed(&token.tag)?, token.expires_at.map(Into::into)))
+}
+
+fn known_to(server: CallbackId, live: &LiveMints) -> Minted {
+    let live = live.clone();
+    Minted(Arc::new(move |tag| {
+        parsed(tag).is_some_and(|tag| live.read(server, tag).is_some())
+    }))
 }
 
 /// The same id in the types of another package. Both take the same characters, so there is always one.

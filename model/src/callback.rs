@@ -3,6 +3,7 @@
 //! Interactions are numbered for each server. Number `n` is in page `n / INTERACTION_PAGE`, so a number leads to its file. A page
 //! also ends with its day and when it is large. Then the numbers continue with the next page: they increase, with gaps.
 
+mod mint;
 mod rules;
 mod sampling;
 
@@ -17,6 +18,7 @@ use thiserror::Error;
 use workflow::is_obeyed;
 use workflow::notify::NotifyName;
 
+pub use self::mint::{LiveMints, MINT_LINES, Mint, MintKey, Minted, PlantedBy, mint, read};
 pub use self::rules::{CallbackRule, CallbackRules, Ignored, RuleAnswer};
 pub use self::sampling::{Sampling, Share};
 use crate::limits::{
@@ -24,7 +26,7 @@ use crate::limits::{
     INTERACTION_TEXT_BYTES, INTERACTIONS,
 };
 use crate::moment::Entropy;
-use crate::{Actor, JobId, ProjectId, Timestamp};
+use crate::{Actor, ProjectId, Timestamp};
 
 /// The text is neither the id of a callback server nor a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -116,6 +118,9 @@ pub struct Callback {
     pub interactions: Interactions,
     #[serde(default, skip_serializing_if = "CallbackRules::is_empty")]
     pub rules: CallbackRules,
+    /// Tags that were made many at a time, once there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minted: Option<Minted>,
     /// Nobody sees it any more. Its files are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_deleted: bool,
@@ -271,7 +276,7 @@ pub struct Planted {
     pub note: Option<String>,
     /// The job that made the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub job: Option<JobId>,
+    pub job: Option<PlantedBy>,
     /// What was planted with it, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PlantedPayload>,
@@ -296,6 +301,16 @@ impl From<&CallbackToken> for Planted {
     fn from(token: &CallbackToken) -> Self {
         Self {
             note: (!token.note.is_empty()).then(|| token.note.clone()),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Mint> for Planted {
+    fn from(mint: &Mint) -> Self {
+        Self {
+            note: (!mint.note.is_empty()).then(|| mint.note.clone()),
+            job: mint.job.clone(),
             ..Self::default()
         }
     }

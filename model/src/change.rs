@@ -3,7 +3,7 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
-use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, InteractionChange};
+use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, InteractionChange, Mint};
 use crate::channel::Channel;
 use crate::clocks::Clocks;
 use crate::condition::{Condition, Ended};
@@ -114,6 +114,8 @@ pub enum Change {
     CallbackRemoved(CallbackId),
     CallbackToken(Arc<CallbackToken>),
     CallbackTokenRemoved(CallbackId, CallbackTag),
+    Minted(Arc<Mint>),
+    MintRemoved(CallbackId, u32),
     /// The interactions of a callback server.
     Interactions(CallbackId, Arc<InteractionChange>),
     PayloadGroup(Arc<PayloadGroup>),

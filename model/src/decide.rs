@@ -20,6 +20,7 @@ mod evaluate;
 mod events;
 mod finish;
 mod job_end;
+mod mints;
 mod observe;
 mod once;
 mod payloads;
@@ -64,6 +65,7 @@ pub use deliveries::{EndAttempt, PlanDeliveries};
 pub use dispatch::{Again, Checked, Dispatch, check_dispatch, check_rerun, repeated_dispatch};
 pub use end::{Cancel, EndJob, Loss};
 pub use evaluate::Evaluate;
+pub use mints::{MintTags, NewMint, RemoveMints};
 pub use once::{Once, ShownOnce};
 pub use payloads::{
     ChangePayloadGroup, ClearPayloadGroup, CreatePayloadGroup, DeletePayload, DeletePayloadGroup,

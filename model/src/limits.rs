@@ -464,6 +464,13 @@ pub(crate) const CALLBACK_RULE_DELAY_MS: u64 = 30_000;
 /// Addresses, user agents or types that a callback server ignores.
 pub(crate) const CALLBACK_IGNORED: usize = 100;
 
+/// Mints of one callback server that are kept: one for each job that has a name, until the name ends. Jobs are not kept from having
+/// one; only others are refused.
+pub const CALLBACK_MINTS: u32 = 500_000;
+
+/// Mints of one callback server whose tags never expire. Their numbers are in its live record.
+pub const CALLBACK_MINTS_FOR_EVER: usize = 100;
+
 /// Days for which interactions are kept, unless the server says otherwise, and at most.
 pub const INTERACTION_DAYS: u32 = 30;
 pub const INTERACTION_DAYS_MOST: u32 = 3_650;
@@ -534,8 +541,8 @@ pub(crate) const PAYLOAD_FILTERS: usize = 4;
 /// Bytes of the content type of a payload.
 pub const PAYLOAD_TYPE_BYTES: usize = 100;
 
-/// Lines of one render: payloads times targets.
-pub const RENDERED_LINES: usize = 100_000;
+/// Lines of one render: payloads times targets. One mint has as many tags.
+pub const RENDERED_LINES: u32 = 100_000;
 
 /// Versions that one commit removes: a commit has at most 100 operations.
 pub const PAYLOAD_VERSIONS_REMOVED: u64 = 90;

@@ -265,8 +265,10 @@ impl World {
             | Change::LedgerPageRemoved(..)
             | Change::Event(_)
             | Change::Delivery(_)
-            | Change::Interactions(..)
-            | Change::PayloadVersionRemoved(..) => {}
+            | Change::PayloadVersionRemoved(..)
+            | Change::Minted(_)
+            | Change::MintRemoved(..)
+            | Change::Interactions(..) => {}
         }
     }
 

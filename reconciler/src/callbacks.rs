@@ -10,11 +10,12 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use model::callback::{
-    CallbackId, CallbackTag, Heard, IndexedPage, NewInteraction, Planted, Request, RequestType,
-    Sampling, Share,
+    CallbackId, CallbackTag, Heard, IndexedPage, Minted, NewInteraction, Planted, Request,
+    RequestType, Sampling, Share,
 };
 use model::decide::{
     ClearCallback, DeleteCallback, ExpireCallbackTokens, RecordInteractions, RemoveInteractions,
+    RemoveMints,
 };
 use model::limits::INTERACTION_PAGES_REMOVED;
 use model::{Callback, Timestamp};
@@ -25,6 +26,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::RemovalError;
 use crate::handle::Handle;
 use crate::limits::{COUNTING_PAUSE, RECORDED_BYTES, RECORDING_PAUSE};
+use crate::planted::Mints;
 
 /// The part of the configuration of callbacks that the API shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,11 +82,11 @@ pub async fn record_callbacks<H>(
             }
         };
         let Some(first) = first else { break };
-        recorder.take(&handle, read(first));
+        recorder.take(&handle, read(first)).await;
         while recorder.bytes < RECORDED_BYTES {
             // What waits already is taken even if the time is over.
             match timeout_at(next_commit, hits.recv()).await {
-                Ok(Some(hit)) => recorder.take(&handle, read(hit)),
+                Ok(Some(hit)) => recorder.take(&handle, read(hit)).await,
                 Ok(None) | Err(_) => break,
             }
         }
@@ -98,6 +100,7 @@ pub async fn record_callbacks<H>(
 #[derive(Default)]
 struct Recorder {
     sampling: Sampling,
+    mints: Mints,
     waiting: HashMap<CallbackId, Waiting>,
     /// The weight of what waits.
     bytes: usize,
@@ -124,9 +127,9 @@ impl Recorder {
         }
     }
 
-    fn take(&mut self, handle: &Handle, hit: Option<CallbackHit>) {
+    async fn take(&mut self, handle: &Handle, hit: Option<CallbackHit>) {
         let Some(hit) = hit else { return };
-        let weight = hit.weight();
+        let mut weight = hit.weight();
         let CallbackHit { server, heard, raw } = hit;
         let waiting = self.waiting.entry(server).or_default();
         let same = (heard.address(), heard.tag, heard.request.clone());
@@ -147,11 +150,17 @@ impl Recorder {
         });
         match self.sampling.keep(heard.at, server, heard.tag, share) {
             Some(left_out) => {
+                let planted = match heard.tag {
+                    Some(tag) => self.mints.planted(handle, server, tag, heard.at).await,
+                    None => Some(Planted::default()),
+                };
+                let Some(planted) = planted else { return };
+                weight += serde_json::to_string(&planted).map_or(0, |json| json.len());
                 self.bytes += weight;
                 waiting.same.insert(same, waiting.new.len());
                 waiting.new.push(NewInteraction {
                     heard,
-                    planted: Planted::default(),
+                    planted,
                     left_out,
                     repeats: 0,
                     raw,
@@ -278,9 +287,46 @@ async fn remove_of(
     now: Timestamp,
 ) -> Result<(), RemovalError> {
     index_pages(handle, server).await?;
+    remove_mints(handle, server, now).await?;
     match keep_days {
         Some(days) => remove_pages(handle, server, now - TimeDelta::days(days.into())).await,
         None => Ok(()),
+    }
+}
+
+/// Removes the oldest mints whose tags have expired. A mint that lives longer keeps the records of later ones.
+async fn remove_mints(
+    handle: &Handle,
+    server: CallbackId,
+    now: Timestamp,
+) -> Result<(), RemovalError> {
+    let state = handle.state();
+    loop {
+        let minted = |callback: &Arc<Callback>| callback.minted.clone();
+        let minted = state.read(|world| world.callback(server).and_then(minted));
+        let Some(Minted { next, live }) = minted else {
+            return Ok(());
+        };
+        let first = live.oldest;
+        let mut until = first;
+        while until < next && u64::from(until - first) < INTERACTION_PAGES_REMOVED {
+            if !live.never.contains(&until)
+                && let Some(mint) = state.mint(server, until).await?
+                && !mint.is_over(now)
+            {
+                break;
+            }
+            until += 1;
+        }
+        if until == first {
+            return Ok(());
+        }
+        let remove = RemoveMints {
+            server,
+            first,
+            until,
+        };
+        state.submit(remove).await?;
     }
 }
 

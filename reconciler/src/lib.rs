@@ -28,6 +28,7 @@ mod jumps;
 mod limits;
 mod masking;
 mod payloads;
+mod planted;
 mod projects;
 mod removal;
 mod retention;

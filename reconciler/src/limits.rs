@@ -163,6 +163,9 @@ pub(crate) const DEVICE_LOGINS_OF_NETWORK: usize = 5;
 /// All devices that wait. They need some hundred kilobytes. A further one replaces one of the network that has the most.
 pub(crate) const DEVICE_LOGINS: usize = 1_000;
 
+/// Mints of callback servers whose records the recorder remembers, of about 300 bytes each.
+pub(crate) const MINTS_KNOWN: usize = 1_000;
+
 /// The shortest time between two commits of interactions, unless they are large: a live feed gets four a second.
 pub(crate) const RECORDING_PAUSE: Duration = Duration::from_millis(250);
 

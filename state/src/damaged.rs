@@ -236,6 +236,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         | RecordPlace::Audit
         | RecordPlace::Events
         | RecordPlace::Deliveries
+        | RecordPlace::Minted
         | RecordPlace::Interactions
         | RecordPlace::RawRequests
         | RecordPlace::InteractionIndex

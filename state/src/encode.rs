@@ -140,6 +140,10 @@ impl Encoding<'_> {
             Change::PayloadVersionRemoved(group, name, version) => {
                 self.delete(Layout::payload(*group, name, *version));
             }
+            Change::Minted(mint) => self.record(&**mint),
+            Change::MintRemoved(server, number) => {
+                self.delete(Layout::minted(*server, *number));
+            }
             Change::Interactions(server, change) => match &**change {
                 InteractionChange::Indexed { file, at, text } => {
                     self.append(Layout::interaction_index(server, *file), *at, text);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use memchr::memmem;
 use model::Timestamp;
 use model::callback::{
-    CallbackId, CallbackTag, IndexedPage, Interaction, Interactions, RequestType, index_of,
+    CallbackId, CallbackTag, IndexedPage, Interaction, Interactions, Mint, RequestType, index_of,
     indexed_tag, page_of,
 };
 use model::decide::{IndexInteractions, PageLines, RecordInteractions};
@@ -177,6 +177,11 @@ impl State {
             .into_iter()
             .filter(|line| there.contains(&line.page))
             .collect())
+    }
+
+    /// Tags of a callback server that were made at once.
+    pub async fn mint(&self, server: CallbackId, number: u32) -> Result<Option<Mint>, ReadError> {
+        self.reader().record(&Layout::minted(server, number)).await
     }
 
     fn end_of(&self, server: CallbackId) -> Interactions {

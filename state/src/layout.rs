@@ -18,7 +18,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use store::{Key, KeyError, Prefix};
 use workflow::{ScanName, sha256};
 
-use crate::limits::{NAME_BYTES, TIPS_PER_FOLDER};
+use crate::limits::{MINTS_PER_FOLDER, NAME_BYTES, TIPS_PER_FOLDER};
 
 /// Characters that stay unencoded in a path.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
@@ -199,6 +199,10 @@ keys! {
     Callback: callback(server: CallbackId) "callbacks/{server}/callback.json";
     CallbackToken: callback_token(server: CallbackId, tag: CallbackTag)
         "callbacks/{server}/tokens/{tag}.json";
+    /// Tags that were made at once.
+    Minted: minted(server: CallbackId, number: u32)
+        "callbacks/{server}/minted/{thousand}/{number}.json"
+        { thousand: number / MINTS_PER_FOLDER };
     /// A page of interactions.
     Interactions: interactions(server: &CallbackId, page: u64)
         "callbacks/{server}/interactions/{page}.jsonl";

@@ -82,6 +82,9 @@ pub(crate) const NAME_BYTES: usize = 120;
 /// Tips in one folder: folders stay below about 10,000 entries.
 pub(crate) const TIPS_PER_FOLDER: u64 = 1_000;
 
+/// Mints of a callback server in one folder.
+pub(crate) const MINTS_PER_FOLDER: u32 = 1_000;
+
 /// A lower bound for the length of a log line: the shortest line has an empty text.
 pub(crate) const LEAST_LINE_BYTES: u64 = 60;
 

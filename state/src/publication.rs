@@ -178,6 +178,8 @@ impl Publication {
                 | Change::PayloadGroup(_)
                 | Change::PayloadGroupRemoved(_)
                 | Change::PayloadVersionRemoved(..)
+                | Change::Minted(_)
+                | Change::MintRemoved(..)
                 | Change::Interactions(..)
                 | Change::Clocks(_) => {}
             }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use model::callback::Mint;
 use model::channel::Channel;
 use model::condition::Condition;
 use model::outbox::Outgoing;
@@ -303,6 +304,12 @@ records! {
         id: it.id,
         live: always,
         load: world(Change::PayloadGroup),
+    }
+    Mint(Mint): |it| {
+        place: Layout::minted(it.server, it.number),
+        id: it.number,
+        live: never,
+        load: nothing,
     }
     Channel(Channel): |it| {
         place: Layout::channel(it.id),

@@ -128,6 +128,8 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)
+        | Change::Minted(_)
+        | Change::MintRemoved(..)
         | Change::Clocks(_) => None,
     }
 }

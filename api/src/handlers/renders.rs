@@ -117,7 +117,7 @@ fn wanted(
             found.ok_or_else(|| Failure::not_found("payload", text))?
         }
     };
-    if wanted.len() * targets > RENDERED_LINES {
+    if wanted.len() * targets > RENDERED_LINES as usize {
         let problem = format!(
             "must be fewer: {} payloads for {targets} targets are more than {RENDERED_LINES} lines",
             wanted.len()

@@ -152,6 +152,15 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
             of_callback_tag(world, AuditKind::CallbackTokenEnded, *server, *tag)
         }
         Change::PayloadGroup(group) => return of_payloads(world, group),
+        // The daemon names each job, and a step may name what it plants.
+        Change::Minted(mint) => match mint.job {
+            Some(_) => None,
+            None => world.callback(mint.server).map(|callback| AuditAction {
+                expires_at: mint.expires_at,
+                ..of_callback(world, AuditKind::CallbackTokenCreated, callback)
+                    .because(mint.group.as_deref())
+            }),
+        },
         // Pushes change workflows, so these are no actions of a person.
         Change::Tip(_)
         | Change::Workflow(_)
@@ -180,6 +189,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::OutgoingRemoved(_)
         | Change::Delivery(_)
         | Change::CallbackRemoved(_)
+        | Change::MintRemoved(..)
         | Change::Interactions(..)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)

@@ -63,6 +63,7 @@ impl Command for CreateCallback {
             keep_days: self.keep_days,
             interactions: Interactions::default(),
             rules: CallbackRules::default(),
+            minted: None,
             is_deleted: false,
         });
         Ok(Decision {
@@ -139,6 +140,10 @@ impl Command for ClearCallback {
             let answer = true;
             return Ok(Decision { changes, answer });
         }
+        if let Some(changes) = super::mints::clear(callback) {
+            let answer = true;
+            return Ok(Decision { changes, answer });
+        }
         let tokens = world.callback_tokens(self.server);
         let some = tokens.take(2 * INTERACTION_PAGES_REMOVED as usize);
         let mut changes: Vec<Change> = some
@@ -185,20 +190,12 @@ impl Command for CreateCallbackToken {
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Self::Answer>, Refusal> {
         find(world, self.server)?;
-        if self.note.chars().count() > CALLBACK_NOTE_CHARS || self.note.contains(char::is_control) {
-            let problem = format!("must be one line of at most {CALLBACK_NOTE_CHARS} characters");
-            return Err(Refusal::invalid("note", problem));
-        }
+        check_note(&self.note)?;
         if world.callback_tokens(self.server).count() >= CALLBACK_TOKENS {
             let limit = CALLBACK_TOKENS;
             return Err(Refusal::TooManyCallbackTokens { limit });
         }
-        let ends = |life| moment.now.checked_add_signed(life);
-        let expires_at = match self.life {
-            None => None,
-            Some(life) if life > TimeDelta::zero() => ends(life),
-            Some(_) => return Err(Refusal::invalid("expires_in", "must be longer than 0s")),
-        };
+        let expires_at = end_of(moment.now, self.life)?;
         let token = Arc::new(CallbackToken {
             server: self.server,
             tag: CallbackTag::random(moment.entropy),
@@ -433,6 +430,26 @@ impl Command for RemoveInteractions {
     }
 }
 
-fn find(world: &World, server: CallbackId) -> Result<&Arc<Callback>, Refusal> {
+pub(super) fn check_note(note: &str) -> Result<(), Refusal> {
+    if note.chars().count() > CALLBACK_NOTE_CHARS || note.contains(char::is_control) {
+        let problem = format!("must be one line of at most {CALLBACK_NOTE_CHARS} characters");
+        return Err(Refusal::invalid("note", problem));
+    }
+    Ok(())
+}
+
+/// When a name ends. None is never.
+pub(super) fn end_of(
+    now: Timestamp,
+    life: Option<TimeDelta>,
+) -> Result<Option<Timestamp>, Refusal> {
+    match life {
+        None => Ok(None),
+        Some(life) if life > TimeDelta::zero() => Ok(now.checked_add_signed(life)),
+        Some(_) => Err(Refusal::invalid("expires_in", "must be longer than 0s")),
+    }
+}
+
+pub(super) fn find(world: &World, server: CallbackId) -> Result<&Arc<Callback>, Refusal> {
     world.callback(server).ok_or(Refusal::NoSuchCallback)
 }

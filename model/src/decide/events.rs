@@ -134,6 +134,8 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)
+        | Change::Minted(_)
+        | Change::MintRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => Vec::new(),

@@ -208,6 +208,8 @@ fn size(change: &Change) -> usize {
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)
+        | Change::Minted(_)
+        | Change::MintRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return 0,

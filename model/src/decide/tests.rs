@@ -14,6 +14,7 @@ mod end;
 mod ends;
 mod events;
 mod job_tokens;
+mod mints;
 mod once;
 mod payloads;
 mod properties;

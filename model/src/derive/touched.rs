@@ -138,6 +138,8 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)
+        | Change::Minted(_)
+        | Change::MintRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => {}

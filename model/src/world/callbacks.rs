@@ -20,8 +20,11 @@ pub(super) struct Callbacks {
 impl Callbacks {
     pub(super) fn put(&mut self, callback: &Arc<Callback>) {
         let before = self.servers.insert(callback.id, callback.clone());
+        let live = |it: &Arc<Callback>| it.minted.as_ref().map(|minted| minted.live.clone());
         let is_same = |before: &Arc<Callback>| {
-            before.is_deleted == callback.is_deleted && before.rules == callback.rules
+            before.is_deleted == callback.is_deleted
+                && before.rules == callback.rules
+                && live(before) == live(callback)
         };
         if !before.as_ref().is_some_and(is_same) {
             self.version += 1;

@@ -352,6 +352,8 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)
+        | Change::Minted(_)
+        | Change::MintRemoved(..)
         | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => return None,

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use model::callback::Request;
-use model::decide::{CreateCallback, CreateCallbackToken};
+use model::decide::{CreateCallback, CreateCallbackToken, MintTags};
 use model::{Actor, CallbackTag, ProjectId};
 use state::{InteractionFilter, InteractionPlace};
 use tempfile::TempDir;
@@ -119,6 +119,44 @@ async fn a_flood_of_one_tag_is_sampled_and_a_single_hit_of_another_is_there() {
 }
 
 #[tokio::test]
+async fn a_hit_of_a_minted_tag_has_what_was_planted_until_the_tag_expires() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = daemon(&folder).await;
+    let server = server(&daemon).await;
+    let state = daemon.handle.state();
+    let tags = MintTags {
+        server,
+        lines: 3,
+        note: "robots.txt".to_owned(),
+        life: Some(TimeDelta::days(1)),
+        job: None,
+        group: None,
+        actor: Actor::Daemon,
+    };
+    let mint = state.submit(tags).await.unwrap();
+    let (sender, hits) = mpsc::channel(3);
+    let mut late = hit(&daemon, server, mint.tag(2));
+    late.heard.at = mint.mint.expires_at.unwrap();
+    for hit in [
+        hit(&daemon, server, mint.tag(2)),
+        late,
+        hit(&daemon, server, None),
+    ] {
+        sender.try_send(hit).unwrap();
+    }
+    drop(sender);
+    record_callbacks(daemon.handle.clone(), hits, Some, Vec::new).await;
+    let later = Instant::now() + std::time::Duration::from_secs(600);
+    let (all, place) = (InteractionFilter::default(), InteractionPlace::After(0));
+    let found = state.interactions(server, &all, place, 10, later).await;
+    let found = found.unwrap().interactions.into_iter();
+    let found: Vec<_> = found.map(|it| (it.heard.tag, it.planted.note)).collect();
+    let note = Some("robots.txt".to_owned());
+    assert_eq!(found, [(mint.tag(2), note), (None, None)]);
+    daemon.close().await;
+}
+
+#[tokio::test]
 async fn what_comes_again_at_once_is_folded() {
     let folder = tempfile::tempdir().unwrap();
     let daemon = daemon(&folder).await;
@@ -195,6 +233,29 @@ async fn old_interactions_and_expired_names_are_removed_and_recent_ones_stay() {
         actor: Actor::Daemon,
     };
     daemon.handle.state().submit(create).await.unwrap();
+    let mint = async |life| {
+        let tags = MintTags {
+            server,
+            lines: 1,
+            note: String::new(),
+            life,
+            job: None,
+            group: None,
+            actor: Actor::Daemon,
+        };
+        daemon.handle.state().submit(tags).await.unwrap();
+    };
+    for days in [Some(20), None, Some(35), Some(30)] {
+        mint(days.map(TimeDelta::days)).await;
+    }
+    let mints = async || {
+        let mut kept = Vec::new();
+        for number in 0..4 {
+            let mint = daemon.handle.state().mint(server, number).await.unwrap();
+            kept.extend(mint.map(|mint| mint.number));
+        }
+        kept
+    };
     let record = async |at: Timestamp| {
         let (sender, hits) = mpsc::channel(1);
         let mut hit = hit(&daemon, server, None);
@@ -208,9 +269,12 @@ async fn old_interactions_and_expired_names_are_removed_and_recent_ones_stay() {
     record(start).await;
     remove_old(&daemon.handle, day(29)).await.unwrap();
     assert_eq!(kept(&daemon, server).0, 1);
+    assert_eq!(mints().await, [1, 2, 3]);
     daemon.clock.set_forward(TimeDelta::days(25));
     record(day(25)).await;
     remove_old(&daemon.handle, day(31)).await.unwrap();
+    // The records are removed in their order.
+    assert_eq!(mints().await, [1, 2, 3]);
     assert_eq!(
         kept(&daemon, server).0,
         1,
@@ -223,5 +287,6 @@ async fn old_interactions_and_expired_names_are_removed_and_recent_ones_stay() {
     assert_eq!(tokens(), 1);
     remove_old(&daemon.handle, day(41)).await.unwrap();
     assert_eq!(tokens(), 0);
+    assert_eq!(mints().await, [1]);
     daemon.close().await;
 }

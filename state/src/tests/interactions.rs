@@ -9,8 +9,8 @@ use model::callback::{
     RequestType,
 };
 use model::decide::{
-    ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, RecordInteractions,
-    RemoveInteractions, SetCallbackRules,
+    ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, MintTags,
+    RecordInteractions, RemoveInteractions, SetCallbackRules,
 };
 use model::limits::INTERACTION_PAGE;
 use model::{Actor, Change, ProjectId, Timestamp};
@@ -86,6 +86,18 @@ async fn tag(opened: &Opened, server: CallbackId) -> CallbackTag {
     opened.state.submit(create).await.unwrap().tag
 }
 
+fn tags(server: CallbackId) -> MintTags {
+    MintTags {
+        server,
+        lines: 2,
+        note: String::new(),
+        life: Some(TimeDelta::days(1)),
+        job: None,
+        group: None,
+        actor: Actor::Daemon,
+    }
+}
+
 async fn record(opened: &Opened, server: CallbackId, new: Vec<NewInteraction>) {
     let record = RecordInteractions {
         server,
@@ -113,6 +125,7 @@ pub(super) async fn make_every_file_of_interactions(opened: &Opened) {
     let set = SetCallbackRules { server, rules };
     opened.state.submit(set).await.unwrap();
     let tag = tag(opened, server).await;
+    opened.state.submit(tags(server)).await.unwrap();
     record(opened, server, vec![hit(now, Some(tag), b"q")]).await;
     index(opened, server, now + TimeDelta::days(1)).await;
     record(opened, server, vec![request(now, b"body")]).await;
@@ -310,6 +323,9 @@ async fn old_pages_and_deleted_servers_leave_no_file() {
     let place = InteractionPlace::After(0);
     let page = list(&opened, server, &all, place, 1).await;
     assert_eq!(numbers(&page), [1_000]);
+    let minted = state.submit(tags(server)).await.unwrap().mint;
+    let kept = state.mint(server, minted.number).await.unwrap();
+    assert_eq!(kept.as_ref(), Some(&*minted));
     state.submit(DeleteCallback { server }).await.unwrap();
     let gone = list(&opened, server, &all, place, 1).await;
     assert_eq!(gone, InteractionPage::default());

@@ -20,7 +20,7 @@ use crate::moment::SeededEntropy;
 use crate::testing::TestWorld;
 use crate::{Actor, Change};
 
-fn create(text: &str) -> CreateCallback {
+pub(super) fn create(text: &str) -> CreateCallback {
     CreateCallback {
         project: project().unwrap(),
         name: name(text),
@@ -29,7 +29,7 @@ fn create(text: &str) -> CreateCallback {
     }
 }
 
-fn token(server: CallbackId, life: Option<TimeDelta>) -> CreateCallbackToken {
+pub(super) fn token(server: CallbackId, life: Option<TimeDelta>) -> CreateCallbackToken {
     CreateCallbackToken {
         server,
         note: "login form of shop.example".to_owned(),

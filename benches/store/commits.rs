@@ -27,7 +27,7 @@ pub(crate) fn one_writer() {
     let mut raw = File::create(folder.path().join("raw")).unwrap();
     let mut engine = FileEngine::new(folder.path().join("state"), Options::default());
     let runtime = crate::runtime();
-    let (epoch, _) = runtime.block_on(engine.open(&mut |_, _| {})).unwrap();
+    let (epoch, _) = runtime.block_on(engine.open(&mut |_| {})).unwrap();
     let content = Bytes::from(vec![b'x'; RECORD]);
     let (mut commits, mut floors) = (Vec::new(), Vec::new());
     for n in 0..WARM_UP + COMMITS {

@@ -257,7 +257,7 @@ fn sessions(world: &World, user: UserId, with: Option<TokenId>, now: Timestamp) 
 impl UserBack {
     fn of(world: &World, user: &User, now: Timestamp) -> Self {
         let roles = user.roles.iter().map(|(project, role)| {
-            let source = world.source_of(*project);
+            let source = world.source_of(project);
             let name = source.map_or_else(|| project.to_string(), |it| it.name.to_string());
             (name, role.name())
         });

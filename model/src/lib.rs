@@ -52,6 +52,7 @@ mod retry;
 mod revision;
 mod rights;
 mod role;
+mod roles;
 mod rules;
 mod runner;
 mod scan_head;
@@ -121,6 +122,7 @@ pub use revision::{
 };
 pub use rights::{Rights, TokenManager};
 pub use role::{ParseRoleError, Role};
+pub use roles::Roles;
 pub use rules::ProjectRules;
 pub use runner::{Registration, Runner, Session, may_manage};
 pub use scan_head::{

@@ -257,7 +257,7 @@ fn lost_by(
         UserPart::Link => user.link.is_some(),
         UserPart::Password => user.password().is_some(),
         UserPart::Sessions => world.sessions_of(user.id).next().is_some(),
-        UserPart::Role(project, role) => user.roles.get(project) > role.as_ref(),
+        UserPart::Role(project, role) => user.roles.get(*project) > *role,
         UserPart::Administrator => user.is_administrator,
     };
     let name = match &action.project {

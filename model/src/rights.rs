@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::role::Role;
+use crate::roles::Roles;
 use crate::scope::{Projects, Scope, Scopes};
 use crate::token::Token;
 use crate::user::User;
@@ -44,7 +45,7 @@ impl Rights {
         if user.is_administrator {
             return own;
         }
-        let roles = user.roles.iter().map(|(project, role)| (*project, *role));
+        let roles = user.roles.iter();
         let roles: BTreeMap<ProjectId, Role> =
             roles.filter(|(project, _)| own.sees(*project)).collect();
         let strongest = roles.values().max();
@@ -117,10 +118,10 @@ impl Rights {
     }
 
     /// True if the caller may give these roles, and manage a user who has no other rights than them.
-    pub fn may_give(&self, is_administrator: bool, roles: &BTreeMap<ProjectId, Role>) -> bool {
-        let manages = |project: &ProjectId| self.may(Scope::MemberWrite, *project);
+    pub fn may_give(&self, is_administrator: bool, roles: &Roles) -> bool {
+        let manages = |(project, _)| self.may(Scope::MemberWrite, project);
         self.is_administrator()
-            || !is_administrator && !roles.is_empty() && roles.keys().all(manages)
+            || !is_administrator && !roles.is_empty() && roles.iter().all(manages)
     }
 }
 

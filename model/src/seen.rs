@@ -356,7 +356,7 @@ impl<'w> Seen<'w> {
     pub fn members(self, project: ProjectId) -> impl Iterator<Item = (&'w Arc<User>, Role)> {
         let sees = self.rights.sees(project);
         let users = self.world.users().filter(move |_| sees);
-        users.filter_map(move |user| Some((user, *user.roles.get(&project)?)))
+        users.filter_map(move |user| Some((user, user.roles.get(project)?)))
     }
 
     /// Any token, for administrators.

@@ -1,6 +1,5 @@
 //! People and programs with an account.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::limits::USER_NAME_CHARS;
-use crate::role::Role;
+use crate::roles::Roles;
 use crate::token::TokenHash;
-use crate::{ProjectId, Timestamp, TokenId, UserId};
+use crate::{Timestamp, TokenId, UserId};
 
 /// A user's record. It is never removed, so that a name is never given again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,14 +23,14 @@ pub struct User {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_administrator: bool,
     /// The projects of which the user is a member. An administrator needs no role.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub roles: BTreeMap<ProjectId, Role>,
+    #[serde(default, skip_serializing_if = "Roles::is_empty")]
+    pub roles: Roles,
     /// Sessions of earlier epochs have ended: the user has signed out everywhere.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub epoch: u64,
-    /// The open invitation or reset.
+    /// The open invitation or reset. Boxed, since few users have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub link: Option<UserLink>,
+    pub link: Option<Box<UserLink>>,
     pub created_at: Timestamp,
     /// The last day on which a session or token of the user was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,11 +81,11 @@ impl User {
     pub fn owner(now: Timestamp) -> Self {
         Self {
             id: UserId::OWNER,
-            name: UserName(OWNER.to_owned()),
+            name: UserName(OWNER.into()),
             kind: UserKind::Person { password: None },
             state: UserState::Active,
             is_administrator: true,
-            roles: BTreeMap::new(),
+            roles: Roles::default(),
             epoch: 0,
             link: None,
             created_at: now,
@@ -127,7 +126,7 @@ const OWNER: &str = "owner";
 /// A user's name: 1 to 64 of a-z 0-9 . _ - with a letter or digit first. So no two names look alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct UserName(String);
+pub struct UserName(Box<str>);
 
 /// The text is not a user's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -150,7 +149,7 @@ impl FromStr for UserName {
             && name
                 .chars()
                 .all(|c| is_plain(c) || matches!(c, '.' | '_' | '-'));
-        fits.then(|| Self(name.to_owned())).ok_or(UserNameError)
+        fits.then(|| Self(name.into())).ok_or(UserNameError)
     }
 }
 
@@ -164,7 +163,7 @@ impl TryFrom<String> for UserName {
 
 impl From<UserName> for String {
     fn from(name: UserName) -> Self {
-        name.0
+        name.0.into()
     }
 }
 

@@ -33,13 +33,13 @@ pub(crate) struct Damaged {
 impl Damaged {
     pub(crate) fn new(
         key: &Key,
-        bytes: &Bytes,
+        bytes: &[u8],
         problem: &EnvelopeError,
         loss: &'static str,
     ) -> Self {
         Self {
             key: key.clone(),
-            bytes: bytes.clone(),
+            bytes: Bytes::copy_from_slice(bytes),
             problem: problem.to_string(),
             loss,
             replacement: None,

@@ -9,6 +9,9 @@ pub(crate) const WAITING_COMMANDS: usize = 4_096;
 /// the other answers.
 pub(crate) const ROUND_COMMANDS: usize = 1_024;
 
+/// Live records that one thread decodes at once during a start: a millisecond.
+pub(crate) const DECODED_AT_ONCE: usize = 256;
+
 /// An unsynced end of a log up to this size is stored in the commit that completes the job, instead of a sync of its
 /// own.
 pub(crate) const LOG_TAIL_BYTES: u64 = 64 * 1024;

@@ -3,22 +3,25 @@
 //! A record that cannot be read, or that is at another record's key, is left out, so that one bad file does not affect
 //! the rest. `damaged.rs` replaces it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
-use bytes::Bytes;
 use model::{
     Change, Holder, Revision, RevisionRecord, RevisionRef, ScanHead, ScanKey, Timestamp,
     WorkflowId, WorkflowRecord, World,
 };
-use store::{Key, Seq};
+use store::{Key, LiveRecord, Prefix, Seq};
 use workflow::{TemplatePolicy, sha256};
 
 use crate::damaged::{self, Damaged};
-use crate::envelope::{self, EnvelopeError};
+use crate::envelope::{self, EnvelopeError, Stamp};
 use crate::error::{OpenError, ReadError};
 use crate::heads::{self, ScanRecords};
 use crate::layout::Layout;
+use crate::limits::DECODED_AT_ONCE;
 use crate::lost_workflows;
 use crate::reader::StoreReader;
 use crate::rebuilt;
@@ -51,8 +54,26 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    pub(crate) fn take(&mut self, key: &Key, bytes: &Bytes) {
-        match self.decode(key, bytes) {
+    pub(crate) fn take(&mut self, records: &[LiveRecord<'_>]) {
+        let threads = available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let pieces: Vec<_> = records.chunks(DECODED_AT_ONCE).collect();
+        let decode = |piece: &&[LiveRecord<'_>]| -> Result<Vec<_>, Infallible> {
+            Ok(piece
+                .iter()
+                .map(|(key, bytes)| decode(key, bytes))
+                .collect())
+        };
+        let Ok(decoded) = store::parallel::try_map(threads, &pieces, decode);
+        for ((key, bytes), decoded) in records.iter().zip(decoded.into_iter().flatten()) {
+            self.add(key, bytes, decoded);
+        }
+    }
+
+    fn add(&mut self, key: &Key, bytes: &[u8], decoded: Result<(Load, Stamp), EnvelopeError>) {
+        if let Ok((load, stamp)) = &decoded {
+            self.note(key, load, stamp);
+        }
+        match decoded.map(|(load, _)| load) {
             Ok(Load::Nothing) => {}
             Ok(Load::World(change)) => self.changes.push(change),
             Ok(Load::Credential(change)) => self.credentials.push((key.clone(), change)),
@@ -76,16 +97,8 @@ impl Loading {
         }
     }
 
-    fn decode(&mut self, key: &Key, bytes: &[u8]) -> Result<Load, EnvelopeError> {
-        let record = envelope::read(bytes)?;
-        let stamp = record.stamp;
-        let typed = record.typed()?;
-        let place = typed.place();
-        if place != *key {
-            return Err(EnvelopeError::Place(place));
-        }
-        let load = typed.into_load();
-        if let Load::World(change) | Load::Credential(change) = &load {
+    fn note(&mut self, key: &Key, load: &Load, stamp: &Stamp) {
+        if let Load::World(change) | Load::Credential(change) = load {
             if let Some(workflow) = change.workflow() {
                 self.needed.push((workflow.id, workflow.revision.clone()));
             }
@@ -95,9 +108,8 @@ impl Loading {
             self.clocks.extend(Holder::of(change).zip(stamp.clock));
         }
         if !matches!(load, Load::Nothing) {
-            self.revisions.insert(place, stamp.revision);
+            self.revisions.insert(key.clone(), stamp.revision);
         }
-        Ok(load)
     }
 
     async fn restore_workflows(&mut self, reader: &StoreReader) {
@@ -118,18 +130,20 @@ impl Loading {
 
     /// Leaves out credentials whose files were removed. An operator who removes the file wants to revoke the
     /// credential, so the index must not restore it.
-    async fn take_credentials(&mut self, reader: &StoreReader) -> Result<(), ReadError> {
-        let (keys, changes): (Vec<Key>, Vec<Change>) =
-            std::mem::take(&mut self.credentials).into_iter().unzip();
-        let lengths = reader.lengths(keys).await?;
-        let there = changes.into_iter().zip(lengths);
-        self.changes
-            .extend(there.filter_map(|(change, length)| match length {
-                // An unreadable file still exists.
-                Ok(Some(_)) | Err(_) => Some(change),
-                Ok(None) => None,
-            }));
-        Ok(())
+    async fn leave_out_removed(&mut self, reader: &StoreReader) {
+        let folders = self.credentials.iter().map(|(key, _)| key.folder());
+        let mut names: HashMap<Prefix, Vec<String>> = HashMap::new();
+        for folder in folders.collect::<HashSet<_>>() {
+            // In a folder that cannot be read, the files may still exist.
+            if let Ok(found) = reader.children(&folder).await {
+                names.insert(folder, found);
+            }
+        }
+        self.credentials.retain(|(key, _)| {
+            let has =
+                |names: &Vec<String>| names.binary_search_by(|it| (**it).cmp(key.name())).is_ok();
+            names.get(&key.folder()).is_none_or(has)
+        });
     }
 
     /// Reads the revisions that the live records name, and makes the world.
@@ -146,7 +160,7 @@ impl Loading {
                 version,
             });
         }
-        self.take_credentials(reader).await?;
+        self.leave_out_removed(reader).await;
         self.restore_workflows(reader).await;
         let mut world = World::default();
         let mut loaded = BTreeSet::new();
@@ -162,7 +176,8 @@ impl Loading {
             }
         }
         let mut heads = Vec::new();
-        for change in &self.changes {
+        let credentials = self.credentials.iter().map(|(_, change)| change);
+        for change in self.changes.iter().chain(credentials) {
             world.apply(change);
         }
         for head in self.heads {
@@ -207,6 +222,17 @@ impl Loading {
             damaged: self.damaged,
         })
     }
+}
+
+fn decode(key: &Key, bytes: &[u8]) -> Result<(Load, Stamp), EnvelopeError> {
+    let record = envelope::read(bytes)?;
+    let stamp = record.stamp;
+    let typed = record.typed()?;
+    let place = typed.place();
+    if place != *key {
+        return Err(EnvelopeError::Place(place));
+    }
+    Ok((typed.into_load(), stamp))
 }
 
 /// A revision's record and the definition in its text.

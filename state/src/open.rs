@@ -104,9 +104,7 @@ impl State {
         entropy: Box<dyn Entropy>,
     ) -> Result<Opened<E>, OpenError> {
         let mut loading = Loading::default();
-        let (epoch, last) = engine
-            .open(&mut |key, bytes| loading.take(&key, &bytes))
-            .await?;
+        let (epoch, last) = engine.open(&mut |records| loading.take(records)).await?;
         let reader = StoreReader::new(engine.reader());
         let volume = engine.volume();
         let is_restored = engine.is_restored();

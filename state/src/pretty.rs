@@ -33,12 +33,13 @@ pub(crate) fn compact(text: &[u8], blank: &str) -> Vec<u8> {
     let mut rest = text;
     let (mut depth, mut is_blank) = (0_usize, false);
     let mut last: &[u8] = b"";
+    let blank = format!("\"{blank}\"");
     while let Some((token, after)) = next_token(rest) {
         rest = after;
         match token {
             b"{" | b"[" => depth += 1,
             b"}" | b"]" => depth = depth.saturating_sub(1),
-            b":" => is_blank = depth == 1 && last.trim_ascii() == quoted(blank).as_bytes(),
+            b":" => is_blank = depth == 1 && last.trim_ascii() == blank.as_bytes(),
             _ => {}
         }
         if is_blank && token.starts_with(b"\"") {
@@ -50,10 +51,6 @@ pub(crate) fn compact(text: &[u8], blank: &str) -> Vec<u8> {
         last = token;
     }
     compact
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{name}\"")
 }
 
 /// The next bracket, separator, string or other scalar, without white space, and what follows it.

@@ -17,12 +17,12 @@ use crate::volume::Volume;
 pub trait Engine: Send + 'static {
     type Reader: Reader;
 
-    /// Recovers the store, takes the next epoch, passes each live record to `live`, and returns the epoch and the
-    /// sequence number of the last commit. `live` also receives damaged records if it is unknown whether they are
+    /// Recovers the store, takes the next epoch, passes all live records to `live` at once, and returns the epoch and
+    /// the sequence number of the last commit. `live` also receives damaged records if it is unknown whether they are
     /// live. The epoch is durable when this returns. If the engine is already open, it is closed first.
     fn open(
         &mut self,
-        live: &mut (dyn FnMut(Key, Bytes) + Send),
+        live: &mut (dyn FnMut(&[LiveRecord<'_>]) + Send),
     ) -> impl Future<Output = Result<(Epoch, Seq), OpenError>> + Send;
 
     /// Makes `batch` durable and visible, completely or not at all. After `Fenced` or `Unknown` the caller stops and
@@ -90,6 +90,9 @@ pub trait Reader: Clone + Send + Sync + 'static {
     /// Waits until everything acknowledged so far is visible to other programs: an engine on files waits for the tree.
     fn settled(&self) -> impl Future<Output = Result<(), ReadError>> + Send;
 }
+
+/// A live record and its content.
+pub type LiveRecord<'a> = (&'a Key, &'a [u8]);
 
 /// In bytes; `None` if there is no such file.
 pub type Length = Result<Option<u64>, ReadError>;

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::applier::{Applier, End, Unsynced};
 use crate::batch::{Batch, Epoch, Seq};
 use crate::disk::{Action, Disk, DiskError};
-use crate::engine::{self, CloseError, CommitError, Engine};
+use crate::engine::{self, CloseError, CommitError, Engine, LiveRecord};
 use crate::failpoint;
 use crate::fault::Fault;
 use crate::file_volume::FileVolume;
@@ -101,7 +99,7 @@ impl FileEngine {
 
     pub(crate) fn start(
         &mut self,
-        live: &mut (dyn FnMut(Key, Bytes) + Send),
+        live: &mut (dyn FnMut(&[LiveRecord<'_>]) + Send),
     ) -> Result<(Epoch, Seq), OpenError> {
         if let Err(error) = self.shut() {
             tracing::warn!(%error, "the store was not closed cleanly before it is opened again");
@@ -117,9 +115,7 @@ impl FileEngine {
         let (epoch, last) = (journal.epoch(), journal.last());
         self.pending.begin();
         failpoint::reach("store-opened");
-        for (key, bytes) in records.iter() {
-            live(key.clone(), bytes.clone());
-        }
+        live(&records.iter().collect::<Vec<_>>());
         let tree = self.tree();
         let applier = Applier {
             folders: TopFolders::of(&tree)?,
@@ -227,7 +223,7 @@ impl Engine for FileEngine {
 
     async fn open(
         &mut self,
-        live: &mut (dyn FnMut(Key, Bytes) + Send),
+        live: &mut (dyn FnMut(&[LiveRecord<'_>]) + Send),
     ) -> Result<(Epoch, Seq), engine::OpenError> {
         Ok(self.start(live)?)
     }

@@ -30,7 +30,6 @@ mod lock;
 mod manifest;
 mod open_error;
 mod overlay;
-mod parallel;
 mod paths;
 mod pending;
 mod quarantine;
@@ -54,6 +53,7 @@ pub mod limits;
 pub mod look;
 pub mod memory;
 pub mod mend;
+pub mod parallel;
 pub mod volume;
 
 #[cfg(test)]
@@ -63,7 +63,8 @@ pub use batch::{Append, Batch, Epoch, InvalidBatch, Put, Seq};
 pub use control::FORMAT;
 pub use disk::{Details, DiskError, Form};
 pub use engine::{
-    CloseError, CommitError, Engine, Length, OpenError, OpenErrorKind, Piece, ReadError, Reader,
+    CloseError, CommitError, Engine, Length, LiveRecord, OpenError, OpenErrorKind, Piece,
+    ReadError, Reader,
 };
 pub use fault::{Failure, Fault, FaultKind};
 pub use key::{Key, KeyError, Prefix};

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-
 use crate::batch::{Batch, Epoch, Liveness, Seq, liveness};
 use crate::control::{Checkpoint, StoreId};
 use crate::disk::{Disk, DiskError, Kind};
+use crate::engine::LiveRecord;
 use crate::key::{Key, Prefix};
 use crate::limits::{BATCH_BYTES, FOLDERS_AT_ONCE, GET_BYTES, READING_THREADS};
 use crate::parallel;
@@ -23,9 +22,12 @@ const PREFIX: &str = "live-";
 /// Bytes collected before a write.
 const CHUNK: usize = 1024 * 1024;
 
+type Owned = (Key, Box<[u8]>);
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveSet {
-    records: BTreeMap<Key, Bytes>,
+    /// Copies, so that no small record keeps a segment or an index in memory.
+    records: BTreeMap<Key, Box<[u8]>>,
 }
 
 /// The live set at commit `at`, plus later records of the journal.
@@ -48,7 +50,7 @@ impl LiveSet {
     pub(crate) fn apply(&mut self, batch: &Batch) {
         for (key, put) in &batch.puts {
             if put.live {
-                self.records.insert(key.clone(), put.bytes.clone());
+                self.records.insert(key.clone(), put.bytes[..].into());
             } else {
                 self.records.remove(key);
             }
@@ -59,19 +61,12 @@ impl LiveSet {
         // An adopted object is never a record.
     }
 
-    /// Copies every content, so that no small record keeps a whole segment in memory.
-    pub(crate) fn unshare(&mut self) {
-        for content in self.records.values_mut() {
-            *content = Bytes::copy_from_slice(content);
-        }
+    pub(crate) fn get(&self, key: &Key) -> Option<&[u8]> {
+        self.records.get(key).map(|content| &**content)
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<&Bytes> {
-        self.records.get(key)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Bytes)> {
-        self.records.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = LiveRecord<'_>> {
+        self.records.iter().map(|(key, content)| (key, &**content))
     }
 
     /// Reads every record of the tree. Several threads read a limited number of folders at a time. Depth first, so
@@ -93,7 +88,7 @@ impl LiveSet {
 
 #[derive(Default)]
 struct Level {
-    records: Vec<(Key, Bytes)>,
+    records: Vec<Owned>,
     folders: Vec<Prefix>,
 }
 
@@ -112,22 +107,19 @@ impl Level {
 }
 
 /// `None` if the file is not a live or damaged record.
-fn read_live(tree: &Tree, key: Key) -> Result<Option<(Key, Bytes)>, DiskError> {
+fn read_live(tree: &Tree, key: Key) -> Result<Option<Owned>, DiskError> {
     if !key.is_record() {
         return Ok(None);
     }
     let found = match tree.read(&key, GET_BYTES) {
         Ok(Some(bytes)) => match liveness(&key, &bytes) {
-            Liveness::Live => Some(bytes),
+            Liveness::Live => Some(bytes[..].into()),
             Liveness::Settled => None,
             // The file is larger than any batch, so its beginning is enough.
-            Liveness::Unknown => {
-                let length = bytes.len().min(BATCH_BYTES);
-                Some(Bytes::copy_from_slice(&bytes[..length]))
-            }
+            Liveness::Unknown => Some(bytes[..bytes.len().min(BATCH_BYTES)].into()),
         },
         Ok(None) => None,
-        Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Some(Bytes::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => Some(Box::default()),
         Err(error) => return Err(error),
     };
     Ok(found.map(|bytes| (key, bytes)))
@@ -250,13 +242,10 @@ fn decode(store: StoreId, bytes: &[u8]) -> Option<Index> {
         seq: Seq(fields.u64()?),
         epoch: Epoch(fields.u64()?),
     };
-    let mut live = LiveSet::default();
-    for _ in 0..fields.u64()? {
-        let key = fields.key()?;
-        // A copy, so that a small record does not keep the whole file in memory.
-        let content = Bytes::copy_from_slice(fields.content()?);
-        live.records.insert(key, content);
-    }
+    let count = fields.u64()?;
+    let record = |_| Some((fields.key()?, fields.content()?.into()));
+    let records = (0..count).map(record).collect::<Option<_>>()?;
+    let live = LiveSet { records };
     fields.rest.is_empty().then_some(Index { at, live })
 }
 
@@ -270,7 +259,7 @@ mod tests {
         let record = |n: usize| {
             (
                 Key::new(format!("k/{n}.json")).unwrap(),
-                Bytes::from(vec![b'x'; n * 7]),
+                vec![b'x'; n * 7].into(),
             )
         };
         LiveSet {

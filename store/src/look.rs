@@ -7,12 +7,11 @@ mod folders;
 
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-
 pub use self::folders::{Entry, Role};
 use crate::batch::{Epoch, Seq};
 use crate::control::{self, StoreId};
 use crate::disk::{Disk, DiskError};
+use crate::engine::LiveRecord;
 use crate::key::Key;
 use crate::limits::{CONTROL_FILE_BYTES, READ_TRIES};
 use crate::live::LiveSet;
@@ -134,12 +133,12 @@ impl Look {
     }
 
     /// The live records that the next start finds. `None` if the next start has to rebuild them from the tree.
-    pub fn live(&self) -> Option<impl Iterator<Item = (&Key, &Bytes)>> {
+    pub fn live(&self) -> Option<impl Iterator<Item = LiveRecord<'_>>> {
         self.live_set().map(LiveSet::iter)
     }
 
     /// See [`Self::live`].
-    pub fn live_record(&self, key: &Key) -> Option<&Bytes> {
+    pub fn live_record(&self, key: &Key) -> Option<&[u8]> {
         self.live_set()?.get(key)
     }
 

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 
 use crate::batch::{Batch, Epoch, InvalidBatch, Seq, is_live};
-use crate::engine::{CloseError, CommitError, Engine, Length, OpenError, Piece, ReadError, Reader};
+use crate::engine::{
+    CloseError, CommitError, Engine, Length, LiveRecord, OpenError, Piece, ReadError, Reader,
+};
 use crate::fault::{Fault, FaultKind};
 use crate::key::{Key, Prefix};
 use crate::space::{DiskBytes, Room};
@@ -87,19 +89,15 @@ impl Engine for MemoryEngine {
 
     async fn open(
         &mut self,
-        live: &mut (dyn FnMut(Key, Bytes) + Send),
+        live: &mut (dyn FnMut(&[LiveRecord<'_>]) + Send),
     ) -> Result<(Epoch, Seq), OpenError> {
         let mut contents = self.store.lock();
         contents.epoch = contents.epoch.next();
         self.epoch = Some(contents.epoch);
         self.failure = None;
-        for (key, bytes) in contents
-            .files
-            .iter()
-            .filter(|(key, bytes)| is_live(key, bytes))
-        {
-            live(key.clone(), bytes.clone());
-        }
+        let files = contents.files.iter().map(|(key, bytes)| (key, &**bytes));
+        let records: Vec<_> = files.filter(|(key, bytes)| is_live(key, bytes)).collect();
+        live(&records);
         Ok((contents.epoch, contents.last))
     }
 

@@ -8,7 +8,7 @@ use std::thread;
 /// Calls `work` for each item on up to `threads` threads, including this one. Returns the results in the order of the
 /// items, or one of the errors. After an error no further item is started. With one thread the items are done in
 /// order.
-pub(crate) fn try_map<T: Sync, U: Send, E: Send>(
+pub fn try_map<T: Sync, U: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],
     work: impl Fn(&T) -> Result<U, E> + Sync,

@@ -80,13 +80,7 @@ pub(crate) fn recover(
     // Frees the content of the journal.
     drop(overlay);
     let (live, is_written) = match index {
-        Some(Index {
-            at: indexed,
-            mut live,
-        }) => {
-            live.unshare();
-            (live, indexed.seq == at.seq)
-        }
+        Some(Index { at: indexed, live }) => (live, indexed.seq == at.seq),
         None => (LiveSet::rebuild(&tree)?, false),
     };
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use model::decide::{CreateUser, DeleteUser, MakeUserLink, NewUser, SetMember, UpdateUser};
 use model::{
-    Credential, PlainToken, ProjectId, Projects, Role, Seen, User, UserId, UserName, UserState,
+    Credential, PlainToken, Projects, Role, Roles, Seen, User, UserId, UserName, UserState,
 };
 use warp::reply::Response;
 use wire::{CreatedUser, CredentialKind, Me, Member, Page, UserLink};
@@ -62,7 +62,7 @@ fn state(user: &User) -> wire::UserState {
 /// The roles by the names of the projects. A project that is not configured any more has no name.
 fn roles(seen: Seen<'_>, user: &User) -> BTreeMap<String, wire::Role> {
     let roles = user.roles.iter().filter_map(|(project, role)| {
-        let source = seen.source_of(*project)?;
+        let source = seen.source_of(project)?;
         Some((source.name.to_string(), role.converted()))
     });
     roles.collect()
@@ -103,9 +103,9 @@ pub(crate) async fn invite(
         .name
         .parse()
         .map_err(|error| Failure::invalid("name", format!("{error}")))?;
-    let mut roles: BTreeMap<ProjectId, Role> = BTreeMap::new();
+    let mut roles = Roles::default();
     for (project, role) in &asked.roles {
-        roles.insert(*projects::project(user, project)?, role.converted());
+        roles.set(*projects::project(user, project)?, Some(role.converted()));
     }
     let by = user.giver()?;
     let create = user.find(|_| {
@@ -237,7 +237,7 @@ pub(crate) async fn give_role(
             Some(_) => seen.user(named),
             None => seen
                 .user(named)
-                .filter(|found| found.roles.contains_key(&project)),
+                .filter(|found| found.roles.get(*project).is_some()),
         };
         let found = found.ok_or_else(|| no_such_user(named))?;
         let set = SetMember {
@@ -246,7 +246,7 @@ pub(crate) async fn give_role(
             role,
             by,
         };
-        Ok((set, role > found.roles.get(&project).copied()))
+        Ok((set, role > found.roles.get(*project)))
     })?;
     let (_, is_stronger) = *set;
     if is_stronger {

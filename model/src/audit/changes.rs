@@ -13,6 +13,7 @@ use crate::condition::Condition;
 use crate::job::{Job, JobState, Trigger};
 use crate::payload::{PayloadGroup, PayloadName};
 use crate::project::{ProjectSecrets, ProjectVars, StoredSecret, Var};
+use crate::roles::Roles;
 use crate::rules::ProjectRules;
 use crate::runner::Registration;
 use crate::session::BrowserSession;
@@ -343,19 +344,19 @@ fn of_user(world: &World, after: &User) -> Vec<AuditAction> {
     );
     add(after.is_administrator && !was_administrator, named(given));
     add(!after.is_administrator && was_administrator, named(taken));
-    let none = BTreeMap::new();
+    let none = Roles::default();
     let roles = before.map_or(&none, |before| &before.roles);
-    for (project, role) in &after.roles {
+    for (project, role) in after.roles.iter() {
         let set = named(AuditKind::MemberSet).because(Some(role.name()));
         add(
             roles.get(project) != Some(role),
-            set.in_project(world, *project),
+            set.in_project(world, project),
         );
     }
-    for project in roles.keys().filter(|it| !after.roles.contains_key(it)) {
+    for (project, _) in roles.iter() {
         add(
-            true,
-            named(AuditKind::MemberRemoved).in_project(world, *project),
+            after.roles.get(project).is_none(),
+            named(AuditKind::MemberRemoved).in_project(world, project),
         );
     }
     let link = before.and_then(|before| before.link.as_ref());

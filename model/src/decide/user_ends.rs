@@ -146,9 +146,8 @@ impl Command for EndOfUser {
                 stored(before, user)
             }
             UserPart::Role(project, role) => {
-                if user.roles.get(&project) > role.as_ref() {
-                    user.roles.remove(&project);
-                    user.roles.extend(role.map(|role| (project, role)));
+                if user.roles.get(project) > role {
+                    user.roles.set(project, role);
                 }
                 return Ok(with_rights(world, before, user));
             }

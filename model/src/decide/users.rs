@@ -1,6 +1,5 @@
 //! Users: invitations, passwords, roles, and the end of an account.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -13,6 +12,7 @@ use crate::limits::{INVITATION, INVITATIONS_OF_USER, PASSWORD_RESET, SESSIONS_RE
 use crate::moment::Moment;
 use crate::rights::Rights;
 use crate::role::Role;
+use crate::roles::Roles;
 use crate::scope::Scope;
 use crate::token::{PlainToken, TokenHash, TokenKind};
 use crate::user::{PasswordHash, User, UserKind, UserLink, UserName, UserState};
@@ -35,7 +35,7 @@ pub struct CreateUser {
     pub name: UserName,
     pub is_service: bool,
     pub is_administrator: bool,
-    pub roles: BTreeMap<ProjectId, Role>,
+    pub roles: Roles,
     pub by: Giver,
 }
 
@@ -123,13 +123,13 @@ fn with_link(
         }
     }
     let secret = PlainToken::random(TokenKind::UserLink, moment.entropy);
-    user.link = Some(UserLink {
+    user.link = Some(Box::new(UserLink {
         hash: secret.hash(),
         made_by: by.map(|by| by.user),
         token: by.and_then(|by| by.token),
         epoch: maker.map_or(0, |maker| maker.epoch),
         expires_at: moment.steady + life,
-    });
+    }));
     Ok(changed(user, Some(secret)))
 }
 
@@ -329,7 +329,7 @@ impl Command for DeleteUser {
             },
             state: UserState::Deleted,
             is_administrator: false,
-            roles: BTreeMap::new(),
+            roles: Roles::default(),
             ..User::clone(before)
         };
         keep_an_administrator(world, moment.steady, &user)?;
@@ -358,14 +358,11 @@ impl Command for SetMember {
             return Err(Refusal::MayNotGive);
         }
         let mut user = User::clone(before);
-        match self.role {
-            Some(role) => user.roles.insert(self.project, role),
-            None => user.roles.remove(&self.project),
-        };
+        user.roles.set(self.project, self.role);
         // Whoever has made the invitation may still have its link, and would get this role with it.
         let is_of_others = |link: &UserLink| link.made_by.is_some_and(|by| by != self.by.user);
         let is_invited = user.state == UserState::Invited;
-        if self.role.is_some() && is_invited && user.link.as_ref().is_some_and(is_of_others) {
+        if self.role.is_some() && is_invited && user.link.as_deref().is_some_and(is_of_others) {
             let problem = "has not accepted the invitation of somebody else yet; make a new one first (`everscan user reset`)";
             return Err(Refusal::invalid("user", problem));
         }

@@ -280,10 +280,10 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
         assert_eq!(after.is_administrator, !has(UserPart::Administrator));
         let expected = match (has(role(None)), has(role(Some(Role::Viewer)))) {
             (true, _) => None,
-            (_, true) => Some(&Role::Viewer),
-            _ => Some(&Role::Maintainer),
+            (_, true) => Some(Role::Viewer),
+            _ => Some(Role::Maintainer),
         };
-        assert_eq!(after.roles.get(&project()), expected);
+        assert_eq!(after.roles.get(project()), expected);
         let signed_in = test.world.signed_in(user, test.steady());
         let signed_in: Vec<_> = signed_in.iter().map(|it| it.id).collect();
         let all = [UserPart::Account, UserPart::Password, UserPart::Sessions];

@@ -1,5 +1,7 @@
 //! The users, and the sessions of each.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -13,12 +15,42 @@ use crate::{SessionId, Timestamp, TokenId, UserId};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Users {
     users: BTreeMap<UserId, Arc<User>>,
-    names: BTreeMap<UserName, UserId>,
+    names: BTreeSet<ByName>,
     link_hashes: HashMap<TokenHash, UserId>,
     sessions: BTreeMap<SessionId, Arc<BrowserSession>>,
     session_hashes: HashMap<TokenHash, SessionId>,
     sessions_of: HashMap<UserId, BTreeSet<SessionId>>,
 }
+
+/// A user in the order of the names. The name is not stored again.
+#[derive(Debug, Clone)]
+struct ByName(Arc<User>);
+
+impl Borrow<UserName> for ByName {
+    fn borrow(&self) -> &UserName {
+        &self.0.name
+    }
+}
+
+impl Ord for ByName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.name.cmp(&other.0.name)
+    }
+}
+
+impl PartialOrd for ByName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for ByName {}
 
 impl Users {
     pub(super) fn put(&mut self, user: &Arc<User>) {
@@ -29,7 +61,7 @@ impl Users {
         if let Some(link) = &user.link {
             self.link_hashes.insert(link.hash, user.id);
         }
-        self.names.insert(user.name.clone(), user.id);
+        self.names.replace(ByName(user.clone()));
     }
 
     pub(super) fn begin(&mut self, session: &Arc<BrowserSession>) {
@@ -51,14 +83,14 @@ impl Users {
     }
 
     pub(super) fn each_link(&mut self, change: impl Fn(UserId, Timestamp) -> Timestamp) {
-        for (id, user) in &mut self.users {
-            let Some(link) = &user.link else { continue };
-            let end = change(*id, link.expires_at);
-            if end != link.expires_at
-                && let Some(link) = &mut Arc::make_mut(user).link
-            {
-                link.expires_at = end;
-            }
+        let moved = self.users.values().filter_map(|user| {
+            let mut moved = User::clone(user);
+            let link = moved.link.as_mut()?;
+            link.expires_at = change(user.id, link.expires_at);
+            Some(Arc::new(moved))
+        });
+        for user in moved.collect::<Vec<_>>() {
+            self.put(&user);
         }
     }
 }
@@ -66,8 +98,7 @@ impl Users {
 impl World {
     /// All users in the order of their names, including deleted users.
     pub fn users(&self) -> impl Iterator<Item = &Arc<User>> {
-        let Users { names, users, .. } = &self.users;
-        names.values().filter_map(|id| users.get(id))
+        self.users.names.iter().map(|ByName(user)| user)
     }
 
     pub(crate) fn user_count(&self) -> usize {
@@ -80,7 +111,7 @@ impl World {
 
     /// The user with this name, who may be deleted.
     pub fn user_named(&self, name: &UserName) -> Option<&Arc<User>> {
-        self.user(*self.users.names.get(name)?)
+        self.users.names.get(name).map(|ByName(user)| user)
     }
 
     /// The user for whom this invitation or reset is, if it is still valid at `now`.

@@ -111,7 +111,7 @@ impl Bench {
 
     async fn start(&mut self) {
         let mut engine = self.store.engine();
-        let (epoch, last) = engine.open(&mut |_, _| {}).await.unwrap();
+        let (epoch, last) = engine.open(&mut |_| {}).await.unwrap();
         let reader = engine.reader();
         let committer = Committer {
             tails: Tails::none(),

@@ -200,12 +200,12 @@ impl Check<'_> {
             let what = format!("commit {sequence} wrote it, but the last known commit is {last}");
             self.find(Code::RecordAhead, key, what);
         }
-        self.check_index(key, live.then_some(&bytes));
+        self.check_index(key, live.then_some(&*bytes));
         Some(Checked { typed, sequence })
     }
 
     /// The live index must agree with the record.
-    fn check_index(&mut self, key: &Key, live: Option<&Bytes>) {
+    fn check_index(&mut self, key: &Key, live: Option<&[u8]>) {
         if self.look.live().is_none() {
             return;
         }

@@ -74,7 +74,7 @@ pub async fn repair(
     mend_store(root, accept_loss, report)?;
     // Apply the journal first, so that a later replay undoes no repair.
     let mut engine = FileEngine::new(root, Options::default());
-    engine.open(&mut |_, _| ()).await?;
+    engine.open(&mut |_| ()).await?;
     engine.close().await?;
 
     let heads = mend_files(root, report)?;
@@ -225,7 +225,7 @@ async fn rewrite(
         }
     }
     let mut engine = FileEngine::new(root, Options::default());
-    let (epoch, last) = engine.open(&mut |_, _| ()).await?;
+    let (epoch, last) = engine.open(&mut |_| ()).await?;
     let reader = StoreReader::new(engine.reader());
     let look = Look::at(root)?;
     let mut written = Written::until(epoch, last, revisions);

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::look::shown;
 use super::world::{
-    World, close, expected, files, key, names, segments, temporary_folder, tiny, tree,
+    World, close, expected, files, key, names, owned, segments, temporary_folder, tiny, tree,
     waiting_objects,
 };
 use crate::append_file::AppendFile;
@@ -75,7 +75,7 @@ impl Busy {
     pub(super) async fn open_again(&mut self) {
         let (engine, records) = (&mut self.world.engine, &mut self.world.records);
         (self.world.epoch, _) = engine
-            .open(&mut |key, bytes| records.push((key, bytes)))
+            .open(&mut |found| records.extend(owned(found.iter().copied())))
             .await
             .unwrap();
     }

@@ -21,7 +21,8 @@ use reading::{
 };
 
 use super::world::{
-    Op, append, delete, key, live, ops, patient, put, temporary_folder, tiny, waiting_objects,
+    Op, append, delete, key, live, ops, owned, patient, put, temporary_folder, tiny,
+    waiting_objects,
 };
 use crate::file::FileEngine;
 use crate::limits::{BATCH_BYTES, BATCH_OPERATIONS};
@@ -165,7 +166,7 @@ impl<S: Store> Opened<S> {
 async fn open<E: Engine>(engine: &mut E) -> (Epoch, Seq, Vec<(Key, Bytes)>) {
     let mut records = Vec::new();
     let (epoch, seq) = engine
-        .open(&mut |key, bytes| records.push((key, bytes)))
+        .open(&mut |found| records.extend(owned(found.iter().copied())))
         .await
         .unwrap();
     (epoch, seq, records)

@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use super::crash::with_journal;
 use super::world::{
-    World, adopt, close, copy, delete, expected, files, key, live_of, put, replace_journal, staged,
-    temporary_folder,
+    World, adopt, close, copy, delete, expected, files, key, live_of, owned, put, replace_journal,
+    staged, temporary_folder,
 };
 use crate::file::OpenError;
 use crate::look::{Look, Part, Role};
@@ -76,12 +76,9 @@ async fn a_look_shows_the_same_files_as_the_next_start() {
     let look = Look::at(&still).unwrap();
     assert_eq!(shown(&look), expected(5));
     assert_eq!(positions(&look), (Seq(0), Seq(5)));
-    let live = look.live().unwrap();
-    let live: Vec<_> = live
-        .map(|(key, bytes)| (key.clone(), bytes.clone()))
-        .collect();
+    let live = owned(look.live().unwrap());
     assert_eq!(live, live_of(&expected(5)));
-    assert_eq!(look.live_record(&key("head.json")), Some(&live[0].1));
+    assert_eq!(look.live_record(&key("head.json")), Some(&*live[0].1));
 
     close(world.engine).unwrap();
     let look = Look::at(&root).unwrap();

@@ -17,7 +17,8 @@ use crate::key::RESERVED;
 use crate::tree::Tree;
 use crate::volume::Volume;
 use crate::{
-    Append, Batch, CloseError, Engine, Epoch, Key, Put, Seq, Staged, Watermark, Watermarks,
+    Append, Batch, CloseError, Engine, Epoch, Key, LiveRecord, Put, Seq, Staged, Watermark,
+    Watermarks,
 };
 
 /// A folder in memory if the machine has such a file system: these tests sync often and do not simulate power cuts.
@@ -173,7 +174,8 @@ impl World {
     ) -> Result<Self, OpenError> {
         let mut engine = FileEngine::on(disk, root, options);
         let mut records = Records::new();
-        let (epoch, last) = engine.start(&mut |key, bytes| records.push((key, bytes)))?;
+        let (epoch, last) =
+            engine.start(&mut |found| records.extend(owned(found.iter().copied())))?;
         Ok(Self {
             engine,
             epoch,
@@ -244,6 +246,14 @@ pub(crate) fn expected(rounds: u64) -> BTreeMap<String, String> {
             .push_str(&line);
     }
     files
+}
+
+/// Copies of what a start passes on.
+pub(crate) fn owned<'a>(records: impl IntoIterator<Item = LiveRecord<'a>>) -> Records {
+    let records = records.into_iter();
+    records
+        .map(|(key, bytes)| (key.clone(), Bytes::copy_from_slice(bytes)))
+        .collect()
 }
 
 /// The live records among files, in order.

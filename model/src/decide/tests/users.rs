@@ -1,7 +1,5 @@
 //! Users: invitations, passwords, roles, and the end of accounts.
 
-use std::collections::BTreeMap;
-
 use chrono::TimeDelta;
 
 use crate::blob::LinkUse;
@@ -276,7 +274,7 @@ fn a_right_that_comes_back_waits_until_everything_of_an_interrupted_command_has_
     assert!(user(&test, mia).roles.is_empty(), "the role ends at once");
     // The daemon ends here, and an administrator gives the role again.
     set_role(&mut test, mia, Some(Role::Maintainer));
-    assert!(user(&test, mia).roles.contains_key(&project()));
+    assert!(user(&test, mia).roles.get(project()).is_some());
     assert!(made.iter().all(|made| made.left(&test) == [false; 4]));
 }
 
@@ -351,7 +349,7 @@ fn nobody_gives_more_than_the_own_rights() {
             name: "lee".parse().unwrap(),
             is_service,
             is_administrator,
-            roles: BTreeMap::from([(project(), Role::Viewer)]),
+            roles: [(project(), Role::Viewer)].into(),
             by: give.clone(),
         });
         assert_eq!(refused.map(drop), Err(Refusal::MayNotGive));
@@ -543,7 +541,7 @@ fn nothing_of_a_deactivated_user_comes_back() {
     );
     assert!(test.world.signed_in(kim, test.steady()).is_empty());
     assert_eq!(accept(&mut test, &link), Err(Refusal::NoSuchUserLink));
-    assert!(user(&test, kim).roles.contains_key(&project()));
+    assert!(user(&test, kim).roles.get(project()).is_some());
 }
 
 #[test]

@@ -7,7 +7,7 @@ impl Bench {
     /// The lines of the audit log.
     async fn audit_log(&self) -> Vec<serde_json::Value> {
         let mut engine = self.store.engine();
-        engine.open(&mut |_, _| {}).await.unwrap();
+        engine.open(&mut |_| {}).await.unwrap();
         let day = Layout::audit("2026-11-20".parse().unwrap());
         let log = engine.reader().get(&day).await.unwrap().unwrap();
         let lines = log.split(|byte| *byte == b'\n');

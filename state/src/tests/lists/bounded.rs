@@ -68,7 +68,7 @@ pub(in crate::tests) async fn counted(
     files: impl Iterator<Item = (Key, Bytes)>,
 ) -> (StoreReader, Arc<Reads>) {
     let mut engine = MemoryStore::new().engine();
-    let (epoch, _) = engine.open(&mut |_, _| {}).await.unwrap();
+    let (epoch, _) = engine.open(&mut |_| {}).await.unwrap();
     for (key, bytes) in files {
         let mut batch = Batch::new(epoch);
         batch.puts.insert(key, Put { bytes, live: false });

@@ -14,7 +14,7 @@ use crate::recovery::{Recovered, recover};
 use crate::tests::simulated::model::{Inode, Model, Node, Operation, Tree};
 use crate::tests::simulated::power_cut::{Dice, Thoroughness};
 use crate::tests::simulated::{Event, Simulated};
-use crate::tests::world::{Records, World, live_of, put};
+use crate::tests::world::{Records, World, live_of, owned, put};
 
 /// How thoroughly a workload is checked.
 #[derive(Clone, Copy)]
@@ -96,9 +96,11 @@ pub(super) fn start(
     let held = held
         .filter(|held| expected.contains(held))
         .ok_or_else(|| format!("found {held:?} batches, expected {expected:?}"))?;
-    let live = recovered.live.iter();
-    let live = live.map(|(key, bytes)| (key.clone(), bytes.clone()));
-    compare(&disk, live.collect(), &life.files[held as usize])?;
+    compare(
+        &disk,
+        owned(recovered.live.iter()),
+        &life.files[held as usize],
+    )?;
     Ok(held)
 }
 
@@ -122,9 +124,7 @@ pub(super) async fn follow(life: &Life, left: &Tree, held: u64) -> Result<(), St
     }
     let mut files = life.files[held as usize].clone();
     files.insert("after".to_owned(), "the cut".to_owned());
-    let live = recovered.live.iter();
-    let live = live.map(|(key, bytes)| (key.clone(), bytes.clone()));
-    compare(&disk, live.collect(), &files)
+    compare(&disk, owned(recovered.live.iter()), &files)
 }
 
 /// Cuts a start at every operation. The next start must find the same content.

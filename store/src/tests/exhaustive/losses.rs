@@ -14,7 +14,7 @@ use crate::replace::is_temporary;
 use crate::tests::simulated::model::{Inode, Model, Node, Tree};
 use crate::tests::simulated::power_cut::Thoroughness;
 use crate::tests::simulated::{Event, Simulated};
-use crate::tests::world::live_of;
+use crate::tests::world::{live_of, owned};
 
 const OUTCOMES: Thoroughness = Thoroughness {
     every_selection_of: 4,
@@ -91,10 +91,7 @@ fn found(disk: &Simulated) -> Result<Kept, String> {
     let mut files = files(&disk.model().visible);
     // A lost change may leave a replacement or a new folder.
     files.retain(|name, _| !is_temporary(name) && !name.ends_with('/'));
-    let live = recovered.live.iter();
-    let live: Vec<_> = live
-        .map(|(key, bytes)| (key.clone(), bytes.clone()))
-        .collect();
+    let live = owned(recovered.live.iter());
     if live != live_of(&files) {
         return Err(format!("live are {live:?} of {files:?}"));
     }

@@ -71,7 +71,7 @@ impl Story {
                     by: by(),
                 })?;
                 let person = Person {
-                    roles: made.user.roles.clone(),
+                    roles: made.user.roles.clone().into(),
                     ..Person::default()
                 };
                 self.known.users.insert(made.user.id, person);

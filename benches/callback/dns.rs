@@ -1,16 +1,5 @@
-//! Callback servers: answers of DNS per second, beside a program on one thread that sends equally many bytes back.
-//!
-//!     cargo bench --package daemon --bench callback [-- SECONDS]
-//!
-//! One client keeps queries in flight over UDP, to one program after the other, in turns. The names have a live tag, so that each
-//! query is also a hit, or no known id. The rate limit exempts the client.
-
-#![expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    clippy::unwrap_used,
-    reason = "figures are this program's output, and a failed measurement ends it"
-)]
+//! Answers of DNS per second, beside a program on one thread that sends equally many bytes back. One client keeps queries in
+//! flight, to one program after the other, in turns. The names have a live tag, so that each query is also a hit, or no known id.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -24,13 +13,12 @@ use tokio::sync::{mpsc, watch};
 const WINDOW: usize = 64;
 
 const TURNS: usize = 5;
+const TURN: Duration = Duration::from_secs(2);
 
 const SERVER: &str = "abcdefghijklmnop";
 const TAG: &str = "22222222223333333333";
 
-fn main() {
-    let given = std::env::args().skip(1).find_map(|it| it.parse().ok());
-    let turn = Duration::from_secs(given.unwrap_or(2));
+pub(crate) fn run() {
     let here = SocketAddr::from(([127, 0, 0, 1], 0));
     let settings = Settings {
         zones: vec!["cb.example.com".parse().unwrap()],
@@ -64,7 +52,7 @@ fn main() {
     )
     .unwrap();
     let ours = callbacks.dns[0];
-    println!("queries in flight: {WINDOW}, turns of {} s", turn.as_secs());
+    println!("queries in flight: {WINDOW}, turns of {} s", TURN.as_secs());
     for (label, name) in [
         ("with a live tag", format!("{SERVER}-{TAG}.cb.example.com")),
         ("without a known id", "www.cb.example.com".to_owned()),
@@ -74,7 +62,7 @@ fn main() {
         let mut figures = [Vec::new(), Vec::new()];
         for _ in 0..TURNS {
             for (address, figures) in [echo, ours].into_iter().zip(&mut figures) {
-                figures.push(rate(address, &query, turn));
+                figures.push(rate(address, &query));
             }
         }
         let [echo, ours] = figures.map(median);
@@ -88,7 +76,7 @@ fn main() {
     println!("hits in the channel: {}", reader.join().unwrap());
 }
 
-fn query(name: &str) -> Vec<u8> {
+pub(crate) fn query(name: &str) -> Vec<u8> {
     let mut bytes = vec![0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.split('.') {
         bytes.push(u8::try_from(label.len()).unwrap());
@@ -98,7 +86,7 @@ fn query(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn client(address: SocketAddr) -> UdpSocket {
+pub(crate) fn client(address: SocketAddr) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(address).unwrap();
     let patience = Some(Duration::from_millis(200));
@@ -106,14 +94,14 @@ fn client(address: SocketAddr) -> UdpSocket {
     socket
 }
 
-fn answer_length(address: SocketAddr, query: &[u8]) -> usize {
+pub(crate) fn answer_length(address: SocketAddr, query: &[u8]) -> usize {
     let socket = client(address);
     socket.send(query).unwrap();
     socket.recv(&mut [0; 2048]).unwrap()
 }
 
 /// Starts the floor: whatever arrives, an answer of this length goes back.
-fn echo(length: usize) -> SocketAddr {
+pub(crate) fn echo(length: usize) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     thread::spawn(move || {
@@ -126,12 +114,12 @@ fn echo(length: usize) -> SocketAddr {
 }
 
 /// Answers per second.
-fn rate(address: SocketAddr, query: &[u8], turn: Duration) -> f64 {
+fn rate(address: SocketAddr, query: &[u8]) -> f64 {
     let socket = client(address);
     let mut buffer = [0; 2048];
     let start = Instant::now();
     let mut answers = 0_u32;
-    while start.elapsed() < turn {
+    while start.elapsed() < TURN {
         for _ in 0..WINDOW {
             socket.send(query).unwrap();
         }

@@ -226,5 +226,5 @@ pub(crate) const EVENT_TAGS: usize = 20;
 /// Interactions of a page. Each may have 128 KiB of raw request, and clients accept 32 MiB.
 pub(crate) const INTERACTIONS_PAGE: usize = 100;
 
-/// How long a list of interactions searches. Then the page ends early.
-pub(crate) const INTERACTIONS_TIME: Duration = Duration::from_millis(100);
+/// How long a list of interactions searches. Then the page ends early, within 0.1 s: the last read is not broken off.
+pub(crate) const INTERACTIONS_TIME: Duration = Duration::from_millis(80);

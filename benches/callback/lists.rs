@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
 use model::callback::{CallbackId, CallbackTag, Heard, NewInteraction, Planted, Request};
-use model::decide::{CreateCallback, CreateCallbackToken, RecordInteractions};
+use model::decide::{ConfigureSource, CreateCallback, CreateCallbackToken, RecordInteractions};
 use model::{Actor, Clock, Entropy, ProjectId, Timestamp};
 use state::{Closing, InteractionFilter, InteractionPlace, Options, State};
 use tokio::runtime::Runtime;
@@ -16,6 +16,9 @@ use crate::figures::ms;
 
 const PAGES: usize = 1_000;
 const OF_A_PAGE: usize = 1_000;
+
+/// After which the API ends a search.
+const SEARCH: Duration = Duration::from_millis(80);
 
 /// Interactions in a list.
 const LIMIT: usize = 50;
@@ -62,7 +65,7 @@ pub(crate) fn run() {
     let ((state, closing), full) = reads(|| open(&runtime, &root));
     println!("  a start: {full} reads, {none} with no interaction");
     let list = |filter: &InteractionFilter, before| {
-        let deadline = tokio::time::Instant::now() + Duration::from_millis(100);
+        let deadline = tokio::time::Instant::now() + SEARCH;
         let from = InteractionPlace::Before(before);
         let begun = Instant::now();
         let work = state.interactions(server, filter, from, LIMIT, deadline);
@@ -123,8 +126,17 @@ fn close(state: State, closing: Closing) {
 
 /// A server, with a tag of many hits and a tag of one.
 async fn server(state: &State) -> (CallbackId, [CallbackTag; 2]) {
+    let source = ConfigureSource {
+        name: "main".parse().unwrap(),
+        url: "/srv/main.git".to_owned(),
+        reference: None,
+        folder: "workflows".to_owned(),
+        interval_seconds: 60,
+    };
+    let project = ProjectId::of_source(&source.name);
+    state.submit(source).await.unwrap();
     let create = CreateCallback {
-        project: ProjectId::of_source(&"main".parse().unwrap()),
+        project,
         name: NotifyName::new("oast").unwrap(),
         keep_days: None,
         actor: Actor::Daemon,

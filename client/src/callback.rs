@@ -15,6 +15,8 @@ pub struct InteractionFilter {
     /// `dns` or `http`.
     pub kind: Option<String>,
     pub address: Option<String>,
+    /// `GROUP` or `GROUP/NAME`.
+    pub payload: Option<String>,
     pub text: Option<String>,
     /// With the raw requests.
     pub has_raw: bool,
@@ -27,6 +29,7 @@ impl InteractionFilter {
             .with_some("tag", self.tag.as_ref())
             .with_some("type", self.kind.as_ref())
             .with_some("address", self.address.as_ref())
+            .with_some("payload", self.payload.as_ref())
             .with_some("text", self.text.as_ref())
             .with_some("raw", self.has_raw.then_some(true)))
     }

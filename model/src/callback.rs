@@ -26,7 +26,7 @@ use crate::limits::{
     INTERACTION_TEXT_BYTES, INTERACTIONS,
 };
 use crate::moment::Entropy;
-use crate::{Actor, ProjectId, Timestamp};
+use crate::{Actor, PayloadName, ProjectId, Timestamp};
 
 /// The text is neither the id of a callback server nor a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -287,11 +287,21 @@ pub struct Planted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlantedPayload {
     pub group: String,
-    pub payload: String,
-    pub version: u32,
+    pub payload: PayloadName,
+    pub version: u64,
 }
 
 impl Planted {
+    /// Adds what was rendered with the name. A long target is cut.
+    #[must_use]
+    pub fn rendered(self, payload: PlantedPayload, target: Option<&str>) -> Self {
+        Self {
+            payload: Some(payload),
+            target: target.map(shown_text),
+            ..self
+        }
+    }
+
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

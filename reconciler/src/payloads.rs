@@ -1,8 +1,10 @@
 //! Storing payloads, and removing them.
 
-use model::decide::{ClearPayloadGroup, DeletePayloadGroup, Precondition, StorePayload};
+use model::decide::{
+    ClearPayloadGroup, DeletePayloadGroup, MintTags, NewMint, Precondition, StorePayload,
+};
 use model::{Actor, Payload, PayloadGroupId, PayloadName};
-use state::{SubmitError, Upload};
+use state::{MintedLines, SubmitError, Upload};
 use workflow::hex;
 
 use crate::error::BlobError;
@@ -37,6 +39,17 @@ impl Handle {
             actor: new.actor,
         };
         Ok(self.state().store_payload(store, body).await?)
+    }
+
+    /// Mints a tag for each line of a render.
+    pub async fn mint_lines(
+        &self,
+        mint: MintTags,
+        lines: &MintedLines,
+    ) -> Result<NewMint, BlobError> {
+        let upload = self.state().begin_upload().await?;
+        let staged = upload.write(lines.encode()).await?.finish().await?;
+        Ok(self.state().mint_lines(mint, staged).await?)
     }
 
     /// Deletes a payload group. Its files are removed afterwards.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use model::Timestamp;
-use model::callback::{CallbackId, CallbackTag, Mint, Planted};
+use model::callback::{CallbackId, CallbackTag, Mint, Planted, PlantedPayload};
 
 use crate::handle::Handle;
 use crate::limits::MINTS_KNOWN;
@@ -25,14 +25,31 @@ impl Mints {
         now: Timestamp,
     ) -> Option<Planted> {
         let read = |world: &model::World| world.callback(server)?.minted_tag(tag);
-        let Some((number, _line)) = handle.state().read(read) else {
+        let Some((number, line)) = handle.state().read(read) else {
             return Some(Planted::default());
         };
-        match self.mint(handle, server, number).await {
-            Some(mint) if mint.is_over(now) => None,
-            Some(mint) => Some(Planted::from(&*mint)),
-            None => Some(Planted::default()),
+        let mint = match self.mint(handle, server, number).await {
+            Some(mint) if mint.is_over(now) => return None,
+            Some(mint) => mint,
+            None => return Some(Planted::default()),
+        };
+        let mut planted = Planted::from(&*mint);
+        if let Some(group) = &mint.group {
+            let found = handle.state().minted_line(server, number, line).await;
+            let found = found.inspect_err(|error| {
+                tracing::warn!(%server, number, %error, "an interaction lacks its payload");
+            });
+            if let Ok(Some((payload, version, target))) = found {
+                let group = group.clone();
+                let payload = PlantedPayload {
+                    group,
+                    payload,
+                    version,
+                };
+                planted = planted.rendered(payload, target.as_deref());
+            }
         }
+        Some(planted)
     }
 
     async fn mint(

@@ -237,6 +237,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         | RecordPlace::Events
         | RecordPlace::Deliveries
         | RecordPlace::Minted
+        | RecordPlace::MintedLines
         | RecordPlace::Interactions
         | RecordPlace::RawRequests
         | RecordPlace::InteractionIndex

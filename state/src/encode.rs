@@ -143,6 +143,7 @@ impl Encoding<'_> {
             Change::Minted(mint) => self.record(&**mint),
             Change::MintRemoved(server, number) => {
                 self.delete(Layout::minted(*server, *number));
+                self.delete(Layout::minted_lines(*server, *number));
             }
             Change::Interactions(server, change) => match &**change {
                 InteractionChange::Indexed { file, at, text } => {

@@ -32,6 +32,8 @@ pub struct InteractionFilter {
     pub tag: Option<CallbackTag>,
     pub kind: Option<RequestType>,
     pub address: Option<IpAddr>,
+    /// The group of the planted payload, and its name.
+    pub payload: Option<(String, Option<String>)>,
     /// In the raw request, in any case of ASCII letters.
     pub text: Option<String>,
 }
@@ -58,6 +60,12 @@ impl InteractionFilter {
         self.tag.is_none_or(|tag| heard.tag == Some(tag))
             && self.kind.is_none_or(|kind| heard.request.kind() == kind)
             && (self.address).is_none_or(|address| heard.address() == address.to_canonical())
+            && (self.payload.as_ref()).is_none_or(|(group, name)| {
+                it.planted.payload.as_ref().is_some_and(|planted| {
+                    planted.group == *group
+                        && (name.as_ref()).is_none_or(|name| planted.payload.as_str() == name)
+                })
+            })
     }
 }
 

@@ -203,6 +203,10 @@ keys! {
     Minted: minted(server: CallbackId, number: u32)
         "callbacks/{server}/minted/{thousand}/{number}.json"
         { thousand: number / MINTS_PER_FOLDER };
+    /// The payload and the target of each line of a mint, if payloads were rendered.
+    MintedLines: minted_lines(server: CallbackId, number: u32)
+        "callbacks/{server}/minted/{thousand}/{number}.object"
+        { thousand: number / MINTS_PER_FOLDER };
     /// A page of interactions.
     Interactions: interactions(server: &CallbackId, page: u64)
         "callbacks/{server}/interactions/{page}.jsonl";

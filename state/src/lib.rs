@@ -41,6 +41,7 @@ mod load;
 mod log;
 mod lost_workflows;
 mod measure;
+mod minted_lines;
 mod open;
 mod page_index;
 mod past;
@@ -81,6 +82,7 @@ pub use log::{
     LogSearch, LogStream, Logs, NewLogRecord, Stream,
 };
 pub use measure::CommitMeasure;
+pub use minted_lines::{MintedLine, MintedLines};
 pub use open::{Closing, Options};
 pub use past::HistoryPage;
 pub use revisions::StoredRevision;

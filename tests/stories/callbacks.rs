@@ -13,7 +13,7 @@ use crate::support::{PATIENCE, World, eventually};
 
 const WORKFLOW: &str = "scans: { probe: { on: { dispatch: {} }, steps: [ { run: 'true' } ] } }\n";
 
-fn configuration(zone: &str, dns: u16, http: u16) -> String {
+pub(crate) fn configuration(zone: &str, dns: u16, http: u16) -> String {
     format!(
         "url: https://everscan.example.org\ncallback:\n  zones: [{zone}]\n  public: [192.0.2.1]\n  \
          listen: {{ dns: ['127.0.0.1:{dns}'], http: ['127.0.0.1:{http}'] }}\n"
@@ -30,7 +30,7 @@ fn query(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn ask(port: u16, name: &str) {
+pub(crate) fn ask(port: u16, name: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.send_to(&query(name), ("127.0.0.1", port)).unwrap();

@@ -1,6 +1,8 @@
 //! Payloads in use: a step renders what a person has stored, and a kill loses no version.
 
-use crate::support::World;
+use crate::callbacks::{ask, configuration};
+use crate::support::port::Port;
+use crate::support::{World, eventually};
 
 const WORKFLOW: &str = r#"
 scans:
@@ -67,4 +69,58 @@ fn a_step_renders_payloads_for_its_targets() {
         world.json(&["payload", "group", "list"])["items"],
         serde_json::json!([])
     );
+}
+
+/// Mints names for its targets, without other rights than a job has.
+const PLANT: &str = r#"
+scans:
+  plant:
+    on: {dispatch: {inputs: {server: {type: string}}}}
+    env: {SERVER: "${{ inputs.server }}"}
+    steps:
+      - run: |
+          everscan payload render probes --callback "$SERVER" --mint --for one.example --for two.example > names.txt
+          everscan blob upload -s names.txt -d results/
+"#;
+
+#[test]
+fn a_hit_of_a_payload_that_a_step_rendered_tells_payload_and_target() {
+    let (dns, http) = (Port::hold(), Port::hold());
+    let mut world = World::with_workflow("plant.yaml", PLANT);
+    world.stop_daemon();
+    world.daemon_config = Some(configuration("cb.test", dns.number(), http.number()));
+    world.start_daemon();
+    let server = world.json(&["callback", "create", "oast", "--project", "main"]);
+    let server = server["id"].as_str().unwrap();
+    let group = ["payload", "group", "create", "probes", "--project", "main"];
+    world.everscan(&[&group[..], &["--variable", "CALLBACK"]].concat());
+    let file = world.path("host");
+    std::fs::write(&file, "%%CALLBACK%%").unwrap();
+    world.everscan(&[
+        "payload",
+        "create",
+        "probes",
+        "host",
+        file.to_str().unwrap(),
+    ]);
+    let input = format!("server={server}");
+    let dispatch = [
+        "scan", "dispatch", "plant", "plant", "--follow", "--input", &input,
+    ];
+    let run = world.output("everscan", &dispatch);
+    assert!(run.status.success(), "{run:?}");
+    let names = world.everscan(&["blob", "cat", "results/names.txt"]);
+    let names: Vec<&str> = names.lines().collect();
+    assert_eq!(names.len(), 2);
+    let hits = || world.json(&["callback", "list", "oast", "--payload", "probes/host"]);
+    eventually("the look-up is recorded", || {
+        ask(dns.number(), names[1]);
+        hits()["items"]
+            .as_array()
+            .is_some_and(|items| !items.is_empty())
+    });
+    let expected = serde_json::json!({
+        "group": "probes", "name": "host", "version": 1, "target": "two.example",
+    });
+    assert_eq!(hits()["items"][0]["payload"], expected);
 }

@@ -89,6 +89,9 @@ pub struct Interaction {
     /// The note of the tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What was planted with the tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PlantedPayload>,
     #[serde(flatten)]
     pub request: InteractionRequest,
     /// What was answered, in a few words.
@@ -106,6 +109,33 @@ pub struct Interaction {
     /// The raw request in base64, if it was asked for. Of HTTP: the head, then the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
+}
+
+/// A payload that was rendered with a tag of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlantedPayload {
+    pub group: String,
+    pub name: String,
+    pub version: u64,
+    /// Absent if it was rendered without a target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+impl PlantedPayload {
+    /// In one line.
+    pub fn summary(&self) -> String {
+        let Self {
+            group,
+            name,
+            version,
+            target,
+        } = self;
+        match target {
+            Some(target) => format!("{group}/{name}@{version} for {target}"),
+            None => format!("{group}/{name}@{version}"),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::CreateCallbackToken;
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PayloadGroup {
     pub id: Uuid,
@@ -91,6 +93,9 @@ pub struct RenderPayloads {
     /// The id of the callback server whose name is the value of `CALLBACK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<String>,
+    /// Gives each line a name of its own, so that a hit tells payload and target. Needs `callback`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mint: Option<CreateCallbackToken>,
 }
 
 /// A line of a render.
@@ -98,6 +103,9 @@ pub struct RenderPayloads {
 pub struct RenderedPayload {
     pub payload: String,
     pub version: u64,
+    /// Of the name in this line, if names were minted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The rendered payload, if it is UTF-8.

@@ -66,6 +66,16 @@ pub(crate) fn interaction(it: &Interaction, raw: Option<&[u8]>) -> wire::Interac
         peer: it.heard.peer.to_string(),
         tag: it.heard.tag.map(|tag| tag.to_string()),
         note: it.planted.note.clone(),
+        payload: it
+            .planted
+            .payload
+            .as_ref()
+            .map(|planted| wire::PlantedPayload {
+                group: planted.group.clone(),
+                name: planted.payload.to_string(),
+                version: planted.version,
+                target: it.planted.target.clone(),
+            }),
         request: request(&it.heard.request),
         answer: it.heard.answer.clone(),
         rule: it.heard.rule.clone(),

@@ -2,10 +2,12 @@
 
 use chrono::TimeDelta;
 use http::StatusCode;
+use model::Scope;
 use model::callback::{CallbackTag, Interaction, RequestType};
-use model::decide;
+use model::decide::{self, NewMint};
 use model::limits::{CALLBACK_TOKEN_LIFE, INTERACTION_DAYS};
-use state::{InteractionFilter, InteractionPlace};
+use model::payload::PayloadGroup;
+use state::{InteractionFilter, InteractionPlace, MintedLines};
 use tokio::time::Instant;
 use warp::reply::Response;
 use wire::{ErrorCode, Page};
@@ -171,15 +173,7 @@ pub(crate) async fn make_token(
     asked: wire::CreateCallbackToken,
 ) -> Result<wire::CallbackToken, Failure> {
     let zones = on(user)?;
-    let life = match (asked.expires_in_seconds, asked.never_expires) {
-        (None, true) => None,
-        (None, false) => Some(CALLBACK_TOKEN_LIFE),
-        (Some(seconds), false) => Some(life(seconds)?),
-        (Some(_), true) => {
-            let problem = "cannot be given together with `never_expires`";
-            return Err(Failure::invalid("expires_in_seconds", problem));
-        }
-    };
+    let life = life_of(&asked)?;
     let create = callback.map(|callback| decide::CreateCallbackToken {
         server: callback.id,
         note: asked.note,
@@ -188,6 +182,55 @@ pub(crate) async fn make_token(
     });
     let token = user.submit(create).await?;
     Ok(convert::callbacks::token(callback, &token, zones))
+}
+
+/// How long names are answered. None is for ever.
+fn life_of(asked: &wire::CreateCallbackToken) -> Result<Option<TimeDelta>, Failure> {
+    match (asked.expires_in_seconds, asked.never_expires) {
+        (None, true) => Ok(None),
+        (None, false) => Ok(Some(CALLBACK_TOKEN_LIFE)),
+        (Some(seconds), false) => life(seconds).map(Some),
+        (Some(_), true) => {
+            let problem = "cannot be given together with `never_expires`";
+            Err(Failure::invalid("expires_in_seconds", problem))
+        }
+    }
+}
+
+/// Makes a name for each line of a render.
+pub(crate) async fn mint(
+    user: &Visible,
+    callback: &ShownCallback,
+    asked: wire::CreateCallbackToken,
+    group: &PayloadGroup,
+    lines: &MintedLines,
+) -> Result<NewMint, Failure> {
+    on(user)?;
+    // The names of a job end by themselves, and their hits count as caused by it.
+    let scope = Scope::CallbackWrite;
+    let rights = user.all_rights();
+    if user.principal().job().is_none() && !rights.may(scope, callback.project) {
+        return Err(match user.principal().token() {
+            Some(_) if !rights.scopes.allow(scope) => Failure::without_scope(scope),
+            _ => Failure::without_role(scope),
+        });
+    }
+    if group.project != callback.project {
+        let problem = "must be of the project of the payload group";
+        return Err(Failure::invalid("callback", problem));
+    }
+    let life = life_of(&asked)?;
+    let count = lines.payloads.len() * lines.targets.len().max(1);
+    let mint = callback.map(|callback| decide::MintTags {
+        server: callback.id,
+        lines: u32::try_from(count).unwrap_or(u32::MAX),
+        note: asked.note,
+        life,
+        job: user.principal().job(),
+        group: Some(group.name.to_string()),
+        actor: user.actor(),
+    });
+    user.mint_lines(mint, lines).await
 }
 
 fn life(seconds: u64) -> Result<TimeDelta, Failure> {
@@ -246,6 +289,10 @@ impl InteractionsQuery {
             let address = text.parse();
             address.map_err(|_| Failure::invalid("address", "must be an IP address"))
         });
+        let payload = query.get("payload").map(|text| match text.split_once('/') {
+            Some((group, name)) => (group.to_owned(), Some(name.to_owned())),
+            None => (text.to_owned(), None),
+        });
         let text = query.owned("text");
         let is_short = |text: &String| !text.is_empty() && text.chars().count() <= SEARCHED_CHARS;
         if text.as_ref().is_some_and(|text| !is_short(text)) {
@@ -265,6 +312,7 @@ impl InteractionsQuery {
                 tag: tag.transpose()?,
                 kind: kind.transpose()?,
                 address: address.transpose()?,
+                payload,
                 text,
             },
             from,

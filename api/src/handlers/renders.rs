@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use model::decide::NewMint;
 use model::limits::RENDERED_LINES;
 use model::payload::{
     CALLBACK_VARIABLE, PayloadGroup, TARGET_VARIABLE, Template, name_and_version,
 };
+use state::MintedLines;
 use warp::reply::Response;
 use wire::{RenderPayloads, RenderedPayload};
 
@@ -28,40 +30,74 @@ struct Render {
     values: BTreeMap<String, String>,
     /// None renders each payload once.
     targets: Vec<Option<String>>,
+    minted: Option<Minted>,
+}
+
+/// The names of the lines.
+struct Minted {
+    tags: NewMint,
+    zone: String,
+}
+
+impl Minted {
+    /// The tag of a line, and the name with it.
+    fn name(&self, line: u32) -> Option<(String, String)> {
+        let tag = self.tags.tag(line)?;
+        let name = format!("{}-{tag}.{}", self.tags.mint.server, self.zone);
+        Some((tag.to_string(), name))
+    }
 }
 
 pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let group = payloads::find(user, request.parameter(0))?;
     let asked: RenderPayloads = request.body.json(&request.headers).await?;
     check_names(&group, &asked)?;
+    let callback = asked.callback.as_deref();
+    let callback = callback.map(|named| callbacks::find(user, named));
+    let callback = callback.transpose()?;
+    let zones = user.callback_zones().unwrap_or_default();
+    let zone = zones.first().cloned().unwrap_or_default();
     let mut values = asked.values;
-    if let Some(named) = &asked.callback {
-        let callback = callbacks::find(user, named)?;
-        let zones = user.callback_zones().unwrap_or_default();
-        if let Some(zone) = zones.first() {
-            values.insert(
-                CALLBACK_VARIABLE.to_owned(),
-                format!("{}.{zone}", callback.id),
-            );
-        }
+    if let Some(callback) = callback.as_ref().filter(|_| !zones.is_empty()) {
+        let name = format!("{}.{zone}", callback.id);
+        values.insert(CALLBACK_VARIABLE.to_owned(), name);
     }
-    let targets = match asked.targets.is_empty() {
-        true => vec![None],
-        false => asked.targets.into_iter().map(Some).collect(),
-    };
-    let wanted = wanted(&group, asked.payload.as_deref(), targets.len())?;
+    let wanted = wanted(&group, asked.payload.as_deref(), asked.targets.len().max(1))?;
     let turn = user.render_turn().await;
     let mut bodies = Vec::with_capacity(wanted.len());
     for (name, version) in wanted {
         bodies.push(payloads::body(user, &group, &name, Some(version)).await?);
     }
-    let render = Render {
+    let lines = asked.mint.as_ref().map(|_| MintedLines {
+        payloads: bodies
+            .iter()
+            .map(|it| (it.name.clone(), it.version))
+            .collect(),
+        targets: asked.targets.clone(),
+    });
+    let targets = match asked.targets.is_empty() {
+        true => vec![None],
+        false => asked.targets.into_iter().map(Some).collect(),
+    };
+    let mut render = Render {
         group,
         bodies,
         values,
         targets,
+        minted: None,
     };
+    // Names are minted once nothing else can be refused.
     render.check_values()?;
+    if let (Some(asked), Some(lines)) = (asked.mint, &lines) {
+        let Some(callback) = &callback else {
+            return Err(Failure::invalid(
+                "callback",
+                "must be given, to mint names of it",
+            ));
+        };
+        let tags = callbacks::mint(user, callback, asked, &render.group, lines).await?;
+        render.minted = Some(Minted { tags, zone });
+    }
     let user = user.clone();
     Ok(reply::streamed(
         wire::NDJSON_MEDIA_TYPE,
@@ -135,9 +171,14 @@ fn wanted(
 }
 
 impl Render {
-    fn value<'v>(&'v self, target: Option<&'v str>) -> impl Fn(&str) -> Option<&'v str> {
-        move |name| match (name, target) {
-            (TARGET_VARIABLE, Some(target)) => Some(target),
+    fn value<'v>(
+        &'v self,
+        target: Option<&'v str>,
+        minted: Option<&'v str>,
+    ) -> impl Fn(&str) -> Option<&'v str> {
+        move |name| match name {
+            TARGET_VARIABLE if target.is_some() => target,
+            CALLBACK_VARIABLE if minted.is_some() => minted,
             _ => self.values.get(name).map(String::as_str),
         }
     }
@@ -147,7 +188,7 @@ impl Render {
         let first = self.targets.first().and_then(Option::as_deref);
         for body in &self.bodies {
             let template = Template::new(&body.bytes, &self.group.variables);
-            if let Err(missing) = template.check(self.value(first)) {
+            if let Err(missing) = template.check(self.value(first, None)) {
                 let problem = format!(
                     "has no value and no default, and payload `{}` uses it",
                     body.name
@@ -161,10 +202,15 @@ impl Render {
     /// Sends all lines. A slow reader occupies the memory of the bodies and of one piece.
     async fn send(&self, pieces: &reply::Pieces) {
         let mut piece = Vec::new();
+        let mut lines = 0..;
         for body in &self.bodies {
             let template = Template::new(&body.bytes, &self.group.variables);
             for target in &self.targets {
-                let Ok(rendered) = template.render(self.value(target.as_deref())) else {
+                let line = lines.next().unwrap_or(u32::MAX);
+                let minted = self.minted.as_ref().and_then(|minted| minted.name(line));
+                let (tag, name) = minted.unzip();
+                let value = self.value(target.as_deref(), name.as_deref());
+                let Ok(rendered) = template.render(value) else {
                     return pieces.cut_off();
                 };
                 let (text, base64) = match String::from_utf8(rendered) {
@@ -174,6 +220,7 @@ impl Render {
                 let line = RenderedPayload {
                     payload: body.name.to_string(),
                     version: body.version,
+                    tag,
                     target: target.clone(),
                     text,
                     base64,

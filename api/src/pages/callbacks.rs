@@ -34,6 +34,7 @@ async fn page(
         tag: frame.query("tag").to_owned(),
         kind: frame.query("type").to_owned(),
         address: frame.query("address").to_owned(),
+        payload: frame.query("payload").to_owned(),
         text: frame.query("text").to_owned(),
     };
     let rules = serde_json::to_string_pretty(&callbacks::rules(frame.user, named)?);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use http::StatusCode;
 use maud::Markup;
 use model::decide::Precondition;
+use model::limits::CALLBACKS;
 use model::payload::{CALLBACK_VARIABLE, Piece, TARGET_VARIABLE, Template};
 use ui::form::Refused;
 use ui::pages::{Draft, PayloadPage, Previewed};
@@ -14,14 +15,23 @@ use warp::reply::Response;
 use super::frame::Frame;
 use super::typed::Typed;
 use crate::failure::Failure;
-use crate::handlers::payloads;
+use crate::handlers::{callbacks, payloads};
+use crate::page::Window;
 use crate::visible::payloads::ShownGroup;
 
 const FIELDS: [&str; 3] = ["payload", "text", "version"];
 
 pub(super) fn group(frame: &Frame<'_>) -> Result<Response, Failure> {
     let detail = payloads::show(frame.user, frame.parameter(0))?;
-    Ok(frame.page(pages::payload_group(&frame.visit, &detail)))
+    let callbacks = callbacks(frame, &detail.group.project)?;
+    let page = pages::payload_group(&frame.visit, &detail, &callbacks);
+    Ok(frame.page(page))
+}
+
+/// The callback servers that may have hits of payloads of the project.
+fn callbacks(frame: &Frame<'_>, project: &str) -> Result<Vec<wire::Callback>, Failure> {
+    let found = callbacks::list(frame.user, Some(project), &Window::first(CALLBACKS))?;
+    Ok(found.items)
 }
 
 pub(super) async fn payload(frame: &Frame<'_>) -> Result<Response, Failure> {
@@ -38,6 +48,7 @@ pub(super) async fn payload(frame: &Frame<'_>) -> Result<Response, Failure> {
         payload,
         version: body.version,
         body: &body.bytes,
+        callbacks: &callbacks(frame, &detail.group.project)?,
     };
     Ok(frame.page(pages::payload(&frame.visit, &page)))
 }

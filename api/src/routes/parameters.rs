@@ -90,6 +90,7 @@ parameters! {
     TAG "tag", "Only interactions of this tag.", json!({ "type": "string", "pattern": "^[a-z2-7]{20}$" });
     TYPE "type", "Only interactions of this type.", one_of(&RequestType::ALL.map(RequestType::name));
     ADDRESS "address", "Only interactions of this sender, by address.", word();
+    OF_PAYLOAD "payload", "Only interactions of rendered payloads: of a group, or of one as `GROUP/NAME`.", word();
     IN_RAW "text", "Only interactions whose raw request has this text, in any case of ASCII letters.",
         json!({ "type": "string", "minLength": 1, "maxLength": SEARCHED_CHARS });
     AFTER "after", "Lists interactions after this number, oldest first. Not together with `cursor`.", number();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::Callback;
 use model::callback::Interaction;
-use state::{InteractionFilter, InteractionPage, InteractionPlace};
+use model::decide::{MintTags, NewMint};
+use state::{InteractionFilter, InteractionPage, InteractionPlace, MintedLines};
 use tokio::time::Instant;
 
 use super::{Shown, Visible};
@@ -54,6 +55,15 @@ impl Visible {
     /// The number of the next interaction. None once the server is deleted.
     pub(crate) fn next_interaction(&self, callback: &ShownCallback) -> Option<u64> {
         self.read(|seen| Some(seen.callback(callback.id)?.interactions.next))
+    }
+
+    /// Mints a name for each line of a render.
+    pub(crate) async fn mint_lines(
+        &self,
+        mint: Shown<MintTags>,
+        lines: &MintedLines,
+    ) -> Result<NewMint, Failure> {
+        Ok(self.acting()?.mint_lines(mint.0, lines).await?)
     }
 
     pub(crate) async fn delete_callback(&self, callback: &ShownCallback) -> Result<(), Failure> {

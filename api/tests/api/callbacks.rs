@@ -8,7 +8,9 @@ use http::Method;
 use model::callback::{CallbackTag, Heard, NewInteraction, Planted, Request};
 use model::decide::RecordInteractions;
 use model::{Role, Scope};
+use reconciler::{CallbackHit, record_callbacks};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::answers::check;
 use crate::client::{Call, Opened, in_time};
@@ -27,6 +29,32 @@ impl Service {
         let path = format!("/v0/callbacks/{id}/tokens");
         let created = self.post(&path, &json!({"note": "login form"})).await;
         text(&created.expect(201)["tag"])
+    }
+
+    /// Records a look-up as the daemon does.
+    pub(crate) async fn record(&self, id: &str, tag: &str) {
+        let request = Request::Dns {
+            transport: "udp".to_owned(),
+            name: format!("{id}-{tag}.oast.example"),
+            qtype: "A".to_owned(),
+            client_subnet: None,
+        };
+        let hit = CallbackHit {
+            server: id.parse().unwrap(),
+            heard: Heard {
+                at: self.handle.now(),
+                peer: "192.0.2.1:53".parse().unwrap(),
+                tag: Some(tag.parse().unwrap()),
+                request,
+                answer: String::new(),
+                rule: None,
+            },
+            raw: Vec::new(),
+        };
+        let (sender, hits) = mpsc::channel(1);
+        sender.try_send(hit).unwrap();
+        drop(sender);
+        record_callbacks(self.handle.clone(), hits, Some, Vec::new).await;
     }
 
     /// Records a look-up and a request.

@@ -142,7 +142,10 @@ const KEYLESS: &[(UserRoute, &str)] = &[
         "one more name does no harm, and expires",
     ),
     (UserRoute::CreatePayloadGroup, "a name is given once"),
-    (UserRoute::RenderPayloads, "changes nothing"),
+    (
+        UserRoute::RenderPayloads,
+        "names for the lines once more do no harm, and expire",
+    ),
     (
         UserRoute::CreateUserLink,
         "a new link takes the place of the former one",

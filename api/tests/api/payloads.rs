@@ -206,6 +206,84 @@ async fn payloads_are_rendered_for_each_target_with_the_name_of_a_server() {
 }
 
 #[tokio::test]
+async fn a_hit_of_a_minted_name_tells_payload_and_target() {
+    let service = Service::follow(&["main", "harbor"]).await;
+    let group = service.payload_group("main").await;
+    let server = service.callback("main").await;
+    service.put_payload(&group, "b", "%%CALLBACK%%").await;
+    let mint = |server: &str, mint: Value| json!({"payload": "b", "targets": ["x", "y\u{1b}"], "callback": server, "mint": mint});
+    let answer = service
+        .render(&group, &mint(&server, json!({"note": "form"})))
+        .await;
+    let lines = lines(&answer);
+    let tags: Vec<String> = lines.iter().map(|line| text(&line["tag"])).collect();
+    for (line, tag) in lines.iter().zip(&tags) {
+        assert_eq!(text(&line["text"]), format!("{server}-{tag}.oast.example"));
+    }
+    assert_ne!(tags[0], tags[1]);
+    // Without minting there is no tag.
+    let plain = json!({"payload": "b", "callback": server});
+    let plain = service.render(&group, &plain).await;
+    assert_eq!(rendered(&plain), [format!("{server}.oast.example")]);
+    // Later the payload changes, and the group is deleted.
+    service.put_payload(&group, "b", "other").await.expect(201);
+    let delete = Call::new(Method::DELETE, format!("/v0/payload-groups/{group}"));
+    service.admin(delete).await.expect(204);
+    service.record(&server, &tags[1]).await;
+    service.hear(&server, None).await;
+    let list = async |query: &str| {
+        let path = format!("/v0/callbacks/{server}/interactions?{query}");
+        service.get(&path).await.expect(200)["items"].clone()
+    };
+    let found = list("payload=xss/b").await;
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert_eq!(found[0]["note"], "form");
+    let payload = json!({"group": "xss", "name": "b", "version": 1, "target": "y\u{fffd}"});
+    assert_eq!(found[0]["payload"], payload);
+    assert_eq!(list("payload=xss").await, found);
+    for other in ["xss/a.svg", "xs", "xss/", "/b"] {
+        assert_eq!(
+            list(&format!("payload={other}")).await,
+            json!([]),
+            "{other}"
+        );
+    }
+    assert_eq!(list("type=dns").await.as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn names_are_minted_by_whoever_may_make_them() {
+    let service = Service::follow(&["main", "harbor"]).await;
+    let group = service.payload_group("main").await;
+    let server = service.callback("main").await;
+    let other = service.callback("harbor").await;
+    service.put_payload(&group, "b", "%%CALLBACK%%").await;
+    let asked = |server: &str| json!({"payload": "b", "callback": server, "mint": {}});
+    let both = vec![Scope::PayloadRead, Scope::CallbackWrite];
+    for (role, scopes, status) in [
+        (Role::Operator, both.clone(), 403),
+        (Role::Maintainer, vec![Scope::PayloadRead], 403),
+        (Role::Maintainer, both, 200),
+    ] {
+        let name = format!("r-{role}-{}", scopes.len());
+        let robot = service.robot(&name, &[("main", role)]).await;
+        let token = service.token_of(robot, scopes, None).await;
+        let render = Call::post(format!("/v0/payload-groups/{group}/renders"));
+        let render = render.json(&asked(&server)).bearer(&token);
+        assert_eq!(render.send(service.address).await.status, status, "{name}");
+    }
+    let refused = service.render(&group, &asked(&other)).await;
+    let refused = refused.problem(400, "invalid_request");
+    assert_eq!(refused["errors"][0]["field"], "callback");
+    let without = json!({"payload": "b", "mint": {}, "values": {"CALLBACK": "x"}});
+    let without = service.render(&group, &without).await;
+    let without = without.problem(400, "invalid_request");
+    assert_eq!(without["errors"][0]["field"], "callback");
+    let audit = service.get("/v0/audit?kind=callback_token_created").await;
+    assert_eq!(audit.expect(200)["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn operators_render_maintainers_write_and_others_see_nothing() {
     let service = Service::follow(&["main", "harbor"]).await;
     let group = service.payload_group("main").await;

@@ -95,6 +95,9 @@ pub(crate) struct Wanted {
     /// Only interactions of this sender
     #[arg(long, env = "SERVICE_ADDRESS", value_name = "IP")]
     address: Option<String>,
+    /// Only interactions of rendered payloads: of a group, or of one
+    #[arg(long, env = "SERVICE_PAYLOAD", value_name = "GROUP[/NAME]")]
+    payload: Option<String>,
     /// Only interactions with this text in the name or in the raw request
     #[arg(long, env = "SERVICE_TEXT")]
     text: Option<String>,
@@ -135,6 +138,7 @@ impl Wanted {
             tag: self.tag.clone(),
             kind: self.kind.clone(),
             address: self.address.clone(),
+            payload: self.payload.clone(),
             text: self.text.clone(),
             has_raw: self.format.is_some(),
         }

@@ -1,7 +1,9 @@
 //! Callback servers and interactions. Whatever strangers wrote is harmless for a terminal.
 
 use serde_json::Value;
-use wire::{Callback, CallbackRules, CallbackToken, Interaction, InteractionRequest, Page};
+use wire::{
+    Callback, CallbackRules, CallbackToken, Interaction, InteractionRequest, Page, PlantedPayload,
+};
 
 use crate::everscan::run_at;
 use crate::fixtures::at;
@@ -36,6 +38,12 @@ fn dns(number: u64) -> Interaction {
         peer: "192.0.2.1:53".to_owned(),
         tag: Some(TAG.to_owned()),
         note: Some("login form".to_owned()),
+        payload: Some(PlantedPayload {
+            group: "xss".to_owned(),
+            name: "img.svg".to_owned(),
+            version: 3,
+            target: Some("shop.example".to_owned()),
+        }),
         request: InteractionRequest::Dns {
             transport: "udp".to_owned(),
             name: format!("{SERVER}-{TAG}.OAST.example"),
@@ -56,6 +64,7 @@ fn http(number: u64) -> Interaction {
     Interaction {
         tag: None,
         note: None,
+        payload: None,
         request: InteractionRequest::Http {
             method: "GET".to_owned(),
             target: "/\u{1b}[2J\u{202e}".to_owned(),

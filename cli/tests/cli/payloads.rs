@@ -57,6 +57,7 @@ fn line(target: Option<&str>, text: Option<&str>, base64: Option<&str>) -> Strin
     let line = RenderedPayload {
         payload: "img.svg".to_owned(),
         version: 2,
+        tag: None,
         target: target.map(str::to_owned),
         text: text.map(str::to_owned),
         base64: base64.map(str::to_owned),
@@ -213,6 +214,21 @@ fn renders_are_printed_plain_or_as_json_lines() {
         both.clone(),
     );
     assert_eq!(String::from_utf8(lines).unwrap(), both);
+    let (_, asked) = run(
+        "payload render xss --for a --callback aaaaaaaaaaaaaaaa --mint --note shop --expires-in never",
+        line(Some("a"), Some("x"), None),
+    );
+    let asked: Value = serde_json::from_str(&asked).unwrap();
+    assert_eq!(
+        asked["mint"],
+        json!({"note": "shop", "never_expires": true})
+    );
+    let (_, asked) = run(
+        "payload render xss --for a --callback aaaaaaaaaaaaaaaa --mint",
+        line(Some("a"), Some("x"), None),
+    );
+    let asked: Value = serde_json::from_str(&asked).unwrap();
+    assert_eq!(asked["mint"], json!({"expires_in_seconds": 7_776_000}));
     let (one, _) = run(
         "payload render xss img.svg",
         line(None, Some("as it is"), None),

@@ -32,8 +32,12 @@ pub(crate) fn check(check: &mut Check<'_>, folder: &str) {
                 Some(RecordPlace::InteractionIndex) => check_day::<IndexedPage>(check, &key),
                 _ => {}
             },
-            // A body. Reading it compares it with its record.
-            Role::File(key) if RecordPlace::parse(&key) == Some(RecordPlace::Payload) => {}
+            // Objects. Reading a body compares it with its record.
+            Role::File(key)
+                if matches!(
+                    RecordPlace::parse(&key),
+                    Some(RecordPlace::Payload | RecordPlace::MintedLines)
+                ) => {}
             Role::File(key) if key.is_record() => {
                 if let Some(checked) = check.record(&key) {
                     check_body(check, &key, &checked.typed);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::callback::{
-    CallbackId, CallbackTag, Heard, InteractionChange, NewInteraction, Planted, Request,
+    CallbackId, CallbackTag, Heard, InteractionChange, Mint, NewInteraction, Planted, Request,
     RequestType,
 };
 use model::decide::{
@@ -21,7 +21,7 @@ use workflow::notify::NotifyName;
 use super::fixture::{Folder, Opened};
 use super::lists::bounded::counted;
 use crate::interactions::Search;
-use crate::{InteractionFilter, InteractionPage, InteractionPlace};
+use crate::{InteractionFilter, InteractionPage, InteractionPlace, MintedLines};
 
 const FULL: usize = INTERACTION_PAGE as usize;
 
@@ -98,6 +98,24 @@ fn tags(server: CallbackId) -> MintTags {
     }
 }
 
+/// Tags of two payloads for a target.
+async fn mint(opened: &Opened, server: CallbackId) -> Arc<Mint> {
+    let name = |name: &str| name.parse().unwrap();
+    let lines = MintedLines {
+        payloads: vec![(name("a.svg"), 1), (name("b"), 3)],
+        targets: vec!["shop.example".to_owned()],
+    };
+    let upload = opened.state.begin_upload().await.unwrap();
+    let upload = upload.write(lines.encode()).await.unwrap();
+    let staged = upload.finish().await.unwrap();
+    let tags = MintTags {
+        group: Some("xss".to_owned()),
+        ..tags(server)
+    };
+    let minted = opened.state.mint_lines(tags, staged).await.unwrap();
+    minted.mint
+}
+
 async fn record(opened: &Opened, server: CallbackId, new: Vec<NewInteraction>) {
     let record = RecordInteractions {
         server,
@@ -126,6 +144,7 @@ pub(super) async fn make_every_file_of_interactions(opened: &Opened) {
     opened.state.submit(set).await.unwrap();
     let tag = tag(opened, server).await;
     opened.state.submit(tags(server)).await.unwrap();
+    mint(opened, server).await;
     record(opened, server, vec![hit(now, Some(tag), b"q")]).await;
     index(opened, server, now + TimeDelta::days(1)).await;
     record(opened, server, vec![request(now, b"body")]).await;
@@ -326,11 +345,18 @@ async fn old_pages_and_deleted_servers_leave_no_file() {
     let minted = state.submit(tags(server)).await.unwrap().mint;
     let kept = state.mint(server, minted.number).await.unwrap();
     assert_eq!(kept.as_ref(), Some(&*minted));
+    let number = mint(&opened, server).await.number;
+    let line = |line| state.minted_line(server, number, line);
+    let target = Some("shop.example".to_owned());
+    let second = line(1).await.unwrap();
+    assert_eq!(second, Some(("b".parse().unwrap(), 3, target)));
+    assert!(line(2).await.is_err(), "there is no such line");
     state.submit(DeleteCallback { server }).await.unwrap();
     let gone = list(&opened, server, &all, place, 1).await;
     assert_eq!(gone, InteractionPage::default());
     while state.submit(ClearCallback { server }).await.unwrap() {}
     state.settled().await.unwrap();
+    assert_eq!(line(1).await.unwrap(), None);
     let left = folder.files().into_iter();
     let left: Vec<_> = left.filter(|path| path.starts_with("callbacks/")).collect();
     assert_eq!(left, [""; 0]);

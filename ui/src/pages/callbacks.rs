@@ -19,15 +19,17 @@ pub struct Heard {
     pub tag: String,
     pub kind: String,
     pub address: String,
+    pub payload: String,
     pub text: String,
 }
 
 impl Heard {
-    fn parameters(&self) -> [(&str, &str); 4] {
+    fn parameters(&self) -> [(&str, &str); 5] {
         [
             ("tag", &self.tag),
             ("type", &self.kind),
             ("address", &self.address),
+            ("payload", &self.payload),
             ("text", &self.text),
         ]
     }
@@ -174,6 +176,7 @@ fn filters(page: &CallbackPage<'_>, address: &str) -> Markup {
             }
             (field("filter-tag", "tag", "Tag", &page.filter.tag))
             (field("filter-address", "address", "Address", &page.filter.address))
+            (field("filter-payload", "payload", "Payload", &page.filter.payload))
             (field("filter-text", "text", "Text", &page.filter.text))
             button.button type="submit" { "Filter" }
         }
@@ -189,11 +192,21 @@ fn row(visit: &Visit, callback: &Callback, it: &Interaction) -> Markup {
             td { code { (it.peer) } }
             td.wide { code.text { (it.request.summary()) } @if it.repeats > 0 { " " span.muted { (it.repeats + 1) " times" } } @if it.left_out > 0 { " " span.muted { (it.left_out) " left out before" } } }
             td { (it.answer) }
-            td.wide { @match (&it.note, &it.tag) {
-                (Some(note), _) => (note),
-                (None, Some(tag)) => code { (tag) },
-                (None, None) => span.muted { "without a tag" },
-            } }
+            td.wide { (planted(it)) }
+        }
+    }
+}
+
+/// Where the name was planted, and with which payload.
+fn planted(it: &Interaction) -> Markup {
+    html! {
+        @match (&it.note, &it.payload, &it.tag) {
+            (None, None, Some(tag)) => code { (tag) },
+            (None, None, None) => span.muted { "without a tag" },
+            (note, payload, _) => {
+                @if let Some(note) = note { (note) " " }
+                @if let Some(payload) = payload { code.text { (payload.summary()) } }
+            }
         }
     }
 }
@@ -275,7 +288,7 @@ pub fn interaction(visit: &Visit, callback: &Callback, it: &Interaction, raw: &[
             ("Heard", at(it.at)),
             ("From", html! { code { (it.peer) } }),
             ("What", html! { code.text { (it.request.summary()) } }),
-            ("Where", html! { @match (&it.note, &it.tag) { (Some(note), _) => (note), (None, Some(tag)) => code { (tag) }, (None, None) => "without a tag" } }),
+            ("Where", planted(it)),
             ("Answer", html! { (it.answer) @if let Some(rule) = &it.rule { ", rule " (rule) } }),
             ("Left out before", html! { (it.left_out) }),
             ("Size", html! { (bytes(it.raw_bytes)) }),

@@ -1,7 +1,7 @@
 //! Payload groups, and an editor that shows what becomes of placeholders. Bodies are text here, never markup.
 
 use maud::{Markup, html};
-use wire::{Payload, PayloadGroup, PayloadGroupDetail, Scope};
+use wire::{Callback, Payload, PayloadGroup, PayloadGroupDetail, Scope};
 
 use super::callbacks::{readable, visible};
 use crate::form::{Field, Limit, Refused};
@@ -53,7 +53,7 @@ pub(crate) fn payload_groups(groups: &[PayloadGroup]) -> Markup {
     }
 }
 
-pub fn payload_group(visit: &Visit, detail: &PayloadGroupDetail) -> Markup {
+pub fn payload_group(visit: &Visit, detail: &PayloadGroupDetail, callbacks: &[Callback]) -> Markup {
     let group = &detail.group;
     let content = html! {
         (heading(&group.name, &html! { span.tag { "payload group" } }, &html! {}))
@@ -61,6 +61,7 @@ pub fn payload_group(visit: &Visit, detail: &PayloadGroupDetail) -> Markup {
             ("Payloads", html! { (count(group.payloads, "payload", "payloads")) }),
             ("Size", html! { (bytes(group.bytes)) }),
             ("Created", html! { (ago(group.created_at, visit.now)) " by " (group.created_by) }),
+            ("Hits", hits(visit, group, &group.name, callbacks)),
         ]))
         (card("variables", "Variables", &html! { (group.variables.len()) }, &html! {
             @if group.variables.is_empty() {
@@ -101,12 +102,28 @@ pub fn payload_group(visit: &Visit, detail: &PayloadGroupDetail) -> Markup {
         .page(&content)
 }
 
+/// Where hits of rendered payloads are: each callback server of the project.
+fn hits(visit: &Visit, group: &PayloadGroup, of: &str, callbacks: &[Callback]) -> Markup {
+    let sees = visit.may_in(&group.project, Scope::CallbackRead);
+    html! {
+        @if sees && !callbacks.is_empty() {
+            @for callback in callbacks {
+                a href=(links::with_query(&links::callback(&callback.id), &[("payload", of)])) { "on " (callback.name) } " "
+            }
+        } @else {
+            span.muted { "no callback server that you may see" }
+        }
+    }
+}
+
 pub struct PayloadPage<'a> {
     pub group: &'a PayloadGroup,
     pub payload: &'a Payload,
     /// The shown version, and its body.
     pub version: u64,
     pub body: &'a [u8],
+    /// The callback servers of the project.
+    pub callbacks: &'a [Callback],
 }
 
 pub fn payload(visit: &Visit, page: &PayloadPage<'_>) -> Markup {
@@ -115,6 +132,7 @@ pub fn payload(visit: &Visit, page: &PayloadPage<'_>) -> Markup {
         payload,
         version,
         body,
+        callbacks,
     } = page;
     let is_newest = *version == payload.version;
     let at = |version| links::payload(group.id, &payload.name, Some(version));
@@ -132,6 +150,7 @@ pub fn payload(visit: &Visit, page: &PayloadPage<'_>) -> Markup {
             ("Size", html! { (bytes(body.len() as u64)) }),
             ("Versions", html! { (payload.version) ", " (bytes(payload.bytes)) }),
             ("Changed", html! { (ago(payload.updated_at, visit.now)) " by " (payload.updated_by) }),
+            ("Hits", hits(visit, group, &format!("{}/{}", group.name, payload.name), callbacks)),
         ]))
         @match text {
             Some(text) if is_newest && may => (editor(visit, group, Some(payload), &Draft { text, ..Draft::default() })),

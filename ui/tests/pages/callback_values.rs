@@ -4,7 +4,7 @@ use maud::Markup;
 use ui::form::Refused;
 use ui::pages::{self, CallbackPage, Heard};
 use ui::shell::Visit;
-use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page};
+use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page, PlantedPayload};
 
 use crate::values::*;
 
@@ -33,6 +33,12 @@ fn heard(texts: Texts, number: u64, request: InteractionRequest) -> Interaction 
         peer: "192.0.2.1:53".to_owned(),
         tag: Some("7dmraaaaaaaaaaaaaaxa".to_owned()),
         note: Some(texts.text("login form")),
+        payload: Some(PlantedPayload {
+            group: texts.text("xss"),
+            name: texts.text("img.svg"),
+            version: 3,
+            target: Some(texts.text("shop.example")),
+        }),
         request,
         answer: texts.text("200"),
         rule: Some(texts.text("redirect")),
@@ -64,6 +70,7 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
     let http = heard(texts, 2, http);
     let bare = Interaction {
         note: None,
+        payload: None,
         tag: None,
         left_out: 0,
         ..heard(texts, 3, http.request.clone())
@@ -76,6 +83,7 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
         tag: texts.text("7dmraaaaaaaaaaaaaaxa"),
         kind: "dns".to_owned(),
         address: texts.text("192.0.2.1"),
+        payload: texts.text("xss/img.svg"),
         text: texts.text("cookie"),
     };
     let token = |tag: &str, expires_at| CallbackToken {

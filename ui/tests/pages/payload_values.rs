@@ -7,6 +7,7 @@ use ui::shell::Visit;
 use uuid::Uuid;
 use wire::{Payload, PayloadGroup, PayloadGroupDetail, PayloadVariable};
 
+use crate::callback_values::callback_server;
 use crate::more_values::refused;
 use crate::values::*;
 
@@ -55,6 +56,7 @@ pub(crate) fn payloads(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup
         },
         payloads: Vec::new(),
     };
+    let callbacks = [callback_server(texts)];
     let text = texts.text("<img src=//%%CALLBACK%%>\n");
     let shown = |version, body: &[u8]| {
         let page = PayloadPage {
@@ -62,6 +64,7 @@ pub(crate) fn payloads(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup
             payload: &payload,
             version,
             body,
+            callbacks: &callbacks,
         };
         pages::payload(visit, &page)
     };
@@ -82,8 +85,14 @@ pub(crate) fn payloads(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup
     };
     let edited = |payload, draft| pages::edited_payload(visit, &group, payload, draft);
     vec![
-        ("payload-group", pages::payload_group(visit, &detail)),
-        ("payload-group-empty", pages::payload_group(visit, &bare)),
+        (
+            "payload-group",
+            pages::payload_group(visit, &detail, &callbacks),
+        ),
+        (
+            "payload-group-empty",
+            pages::payload_group(visit, &bare, &[]),
+        ),
         ("payload", shown(3, text.as_bytes())),
         ("payload-old", shown(2, b"\0\x01binary")),
         ("payload-previewed", edited(Some(&payload), &previewed)),

@@ -300,11 +300,14 @@ impl Fixture {
                 "/v0/payload-groups",
                 json!({"project": "main", "name": "more", "variables": [{"name": "ID", "placeholder": "{{id}}", "default": "7"}]}),
             ),
-            admin(Method::PATCH, &group).json(&json!({"variables": [{"name": "TARGET"}]})),
+            admin(Method::PATCH, &group).json(&json!({"variables": [{"name": "TARGET"}, {"name": "CALLBACK"}]})),
             payload,
             post(
                 &format!("{group}/renders"),
-                json!({"payload": "a.svg@1", "values": {"TARGET": "b"}, "targets": ["a"]}),
+                json!({
+                    "payload": "a.svg@1", "values": {"TARGET": "b"}, "targets": ["a"],
+                    "callback": self.callback, "mint": {"note": "form"},
+                }),
             ),
             post("/v0/channels/waiting/test", json!({})),
             post("/v0/channels/waiting/retry", json!({})),
@@ -418,6 +421,7 @@ impl Fixture {
                 "tag" => &self.tag,
                 "type" => "dns",
                 "address" => "192.0.2.1",
+                "payload" => "xss/a.svg",
                 "text" => "a",
                 // A list after a number may wait.
                 "after" => continue,

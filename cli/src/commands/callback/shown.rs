@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use wire::{Callback, Interaction, InteractionRequest, Page};
+use wire::{Callback, Interaction, InteractionRequest, Page, PlantedPayload};
 
 use crate::table::{Fields, Table, bytes, time};
 use crate::untrusted::clean;
@@ -69,11 +69,18 @@ pub(super) fn interactions(page: &Page<Interaction>) -> String {
             it.peer.clone(),
             what(it),
             it.answer.clone(),
-            it.note.clone().unwrap_or_default(),
+            planted(it),
             it.tag.clone().unwrap_or_else(|| "-".to_owned()),
         ]);
     }
     table.text()
+}
+
+/// Where the name was planted, and with which payload.
+fn planted(it: &Interaction) -> String {
+    let payload = it.payload.as_ref().map(PlantedPayload::summary);
+    let parts: Vec<String> = it.note.clone().into_iter().chain(payload).collect();
+    parts.join(", ")
 }
 
 fn what(it: &Interaction) -> String {
@@ -89,8 +96,11 @@ fn what(it: &Interaction) -> String {
 
 /// One line about an interaction.
 pub(super) fn line(it: &Interaction) -> String {
-    let note = it.note.as_ref().or(it.tag.as_ref());
-    let note = note.map_or_else(String::new, |note| format!("  ({note})"));
+    let note = match (planted(it), &it.tag) {
+        (note, Some(tag)) if note.is_empty() => format!("  ({tag})"),
+        (note, None) if note.is_empty() => String::new(),
+        (note, _) => format!("  ({note})"),
+    };
     let (number, at, kind, peer) = (it.number, time(&it.at), it.request.kind(), &it.peer);
     clean(&format!(
         "{number}  {at}  {kind}  {peer}  {}{note}",
@@ -108,6 +118,7 @@ pub(super) fn interaction(it: &Interaction) -> String {
         .add("what", what(it))
         .add_some("tag", it.tag.as_ref())
         .add_some("note", it.note.as_ref())
+        .add_some("payload", it.payload.as_ref().map(PlantedPayload::summary))
         .add("answer", &it.answer)
         .add_some("rule", it.rule.as_ref());
     let mut head = 0;

@@ -7,10 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use client::Client;
-use wire::{RenderPayloads, RenderedPayload};
+use wire::{CreateCallbackToken, RenderPayloads, RenderedPayload};
 
 use super::Named;
 use crate::commands::callback;
+use crate::commands::token::{Life, parse_life};
 use crate::error::Error;
 use crate::limits;
 use crate::reading::read_given;
@@ -39,6 +40,15 @@ pub(crate) struct Render {
     /// Id or name of the callback server whose name is the value of CALLBACK
     #[arg(long, env = "SERVICE_CALLBACK", value_name = "SERVER")]
     callback: Option<String>,
+    /// Give each line a name of its own, so that a hit tells payload and target
+    #[arg(long, env = "SERVICE_MINT", requires = "callback")]
+    mint: bool,
+    /// What the names are for; each interaction shows this
+    #[arg(long, env = "SERVICE_NOTE", default_value = "", requires = "mint")]
+    note: String,
+    /// How long the names are answered, as in 90d, or never to end them
+    #[arg(long, env = "SERVICE_EXPIRES_IN", value_name = "DURATION", value_parser = parse_life, default_value = "90d", requires = "mint")]
+    expires_in: Life,
 }
 
 impl Render {
@@ -80,6 +90,11 @@ impl Render {
             values,
             targets,
             callback,
+            mint: self.mint.then(|| CreateCallbackToken {
+                note: self.note,
+                expires_in_seconds: self.expires_in.seconds(),
+                never_expires: self.expires_in == Life::Unlimited,
+            }),
         };
         // One payload once is printed as it is, and several with a line end after each.
         let is_one = request.payload.is_some() && request.targets.len() < 2;

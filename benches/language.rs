@@ -82,6 +82,7 @@ fn context(jobs: usize) -> Context {
         vars: BTreeMap::new(),
         secrets: BTreeMap::new(),
         inputs: BTreeMap::new(),
+        callback: workflow::CallbackSummary::default(),
         scans: BTreeMap::from([("build".to_owned(), history)]),
         steps: BTreeMap::new(),
         ok: true,

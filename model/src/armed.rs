@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use workflow::notify::NotifyName;
 use workflow::{Scan, ScanName, Workflow};
 
 use crate::{Order, Timestamp};
@@ -13,6 +14,8 @@ pub struct Armed {
     pub cron: Option<ArmedCron>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<ArmedExpr>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<ArmedCallback>,
     /// Since when a success is expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Timestamp>,
@@ -36,6 +39,13 @@ pub struct ArmedCron {
     pub timezone: String,
     /// Only later slots are due.
     pub since: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmedCallback {
+    pub server: NotifyName,
+    /// Only later interactions trigger the scan.
+    pub since: Order,
 }
 
 impl Armed {
@@ -72,6 +82,7 @@ pub(crate) fn arm(
             let armed = Armed {
                 cron: arm_cron(known, scan, now),
                 expr: arm_expr(known, is_same(replaced, scan), scan, order),
+                callback: arm_callback(known, scan, order),
                 expected: scan
                     .expect
                     .success_every
@@ -109,6 +120,17 @@ fn arm_expr(known: Option<&Armed>, is_same: bool, scan: &Scan, order: Order) -> 
         since: unchanged.map_or(order, |known| known.since),
         expression,
         look,
+    })
+}
+
+fn arm_callback(known: Option<&Armed>, scan: &Scan, order: Order) -> Option<ArmedCallback> {
+    let server = scan.on.callback.as_ref()?.server.clone();
+    let unchanged = known
+        .and_then(|known| known.callback.as_ref())
+        .filter(|known| known.server == server);
+    Some(ArmedCallback {
+        since: unchanged.map_or(order, |known| known.since),
+        server,
     })
 }
 

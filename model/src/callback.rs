@@ -3,6 +3,7 @@
 //! Interactions are numbered for each server. Number `n` is in page `n / INTERACTION_PAGE`, so a number leads to its file. A page
 //! also ends with its day and when it is large. Then the numbers continue with the next page: they increase, with gaps.
 
+mod cause;
 mod mint;
 mod rules;
 mod sampling;
@@ -18,6 +19,7 @@ use thiserror::Error;
 use workflow::is_obeyed;
 use workflow::notify::NotifyName;
 
+pub use self::cause::{CallbackCause, ConsideredInteractions, Unconsidered};
 pub use self::mint::{LiveMints, MINT_LINES, Mint, MintKey, Minted, PlantedBy, mint, read};
 pub use self::rules::{CallbackRule, CallbackRules, Ignored, RuleAnswer};
 pub use self::sampling::{Sampling, Share};
@@ -121,6 +123,9 @@ pub struct Callback {
     /// Tags that were made many at a time, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minted: Option<Minted>,
+    /// What scans that it starts have not considered yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unconsidered: Vec<Unconsidered>,
     /// Nobody sees it any more. Its files are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_deleted: bool,

@@ -92,7 +92,7 @@ pub use tokens::{
     CreateToken, EndToken, InitialToken, MakeOwner, MoveToken, NewToken, NoteUse, RegenerateToken,
     RevokeToken,
 };
-pub use triggers::{Consider, Considered, ExplainedTrigger, Fire, Rewind};
+pub use triggers::{Consider, Considered, ExplainedTrigger, Fire, Hear, Rewind};
 pub use user_ends::{EndOfUser, Updated};
 pub use users::{
     CreateUser, DeleteUser, Giver, MakeUserLink, NewUser, SetMember, SetPassword, UpdateUser,

@@ -12,6 +12,7 @@ pub use self::run::{
     Artifact, JobToken, LeftOut, LeftOutFile, LogCut, Removed, Run, RunnerRef, Step, StepOutcome,
     StepStatus,
 };
+use crate::callback::CallbackCause;
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
@@ -54,6 +55,9 @@ pub struct Job {
     /// How many jobs of a cycle of scans led to this job, one after the other.
     #[serde(default, skip_serializing_if = "Hops::is_none")]
     pub hops: Hops,
+    /// The interactions that started it. A retry has those of the job that it retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<Box<CallbackCause>>,
     pub state: JobState,
 }
 
@@ -67,11 +71,11 @@ impl Job {
         }
     }
 
-    /// True if suspending the scan cancels this job while it waits. A dispatched job is held instead, but a retry of it
-    /// is cancelled.
+    /// True if suspending the scan cancels this job while it waits. A dispatched job, or one that interactions have started, is
+    /// held instead, but a retry of it is cancelled.
     pub fn ends_with_suspension(&self) -> bool {
         match self.trigger {
-            Trigger::Dispatch => self.retry_of.is_some(),
+            Trigger::Dispatch | Trigger::Callback => self.retry_of.is_some(),
             Trigger::Cron | Trigger::Expr => true,
         }
     }
@@ -106,12 +110,15 @@ pub enum Trigger {
     Cron,
     /// An expression on other scans' results became true.
     Expr,
+    /// A callback server had interactions.
+    Callback,
 }
 
 impl Trigger {
+    pub const ALL: [Self; 4] = [Self::Dispatch, Self::Cron, Self::Expr, Self::Callback];
+
     pub fn named(name: &str) -> Option<Self> {
-        let all = [Self::Dispatch, Self::Cron, Self::Expr];
-        all.into_iter().find(|trigger| trigger.name() == name)
+        Self::ALL.into_iter().find(|trigger| trigger.name() == name)
     }
 
     pub const fn name(self) -> &'static str {
@@ -119,6 +126,7 @@ impl Trigger {
             Self::Dispatch => "dispatch",
             Self::Cron => "cron",
             Self::Expr => "expr",
+            Self::Callback => "callback",
         }
     }
 }

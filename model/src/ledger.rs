@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use workflow::notify::NotifyName;
+
+use crate::callback::CallbackId;
 use crate::{Clause, JobId, Reason, Timestamp};
 
 /// One check of a scan's trigger. Repeated checks with the same outcome share one record.
@@ -54,6 +57,17 @@ pub enum Cause {
         scan: String,
         /// The newest failed job of this scan.
         job: JobId,
+    },
+    /// A callback server had interactions that the scan had not considered.
+    Interactions {
+        server: CallbackId,
+        name: NotifyName,
+        first: u64,
+        last: u64,
+        count: u64,
+        /// How many of them used names that jobs of the scan itself have made.
+        #[serde(default, skip_serializing_if = "crate::is_zero")]
+        own: u64,
     },
     /// A runner claimed a job that the expression had started.
     Claim { job: JobId },

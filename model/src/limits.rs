@@ -441,6 +441,9 @@ pub const FORMER_NAMES: usize = 8;
 /// Callback servers of one project. Each is a live record.
 pub const CALLBACKS: usize = 20;
 
+/// Scans that interactions of one server start. They stand in its record.
+pub const CALLBACK_LISTENERS: usize = 100;
+
 /// Names of one callback server that are made one by one. Each is a live record.
 pub const CALLBACK_TOKENS: usize = 2_000;
 

@@ -34,6 +34,16 @@ pub enum Reason {
     ExpressionFailed {
         message: String,
     },
+    /// A callback server had interactions.
+    CallbackHeard {
+        /// The name of the server.
+        name: String,
+        first: u64,
+        last: u64,
+        count: u64,
+    },
+    /// All interactions used names that jobs of the scan itself have made.
+    OwnCallbacks,
     /// A job of the scan had not finished.
     Overlap {
         job: JobId,
@@ -233,6 +243,7 @@ impl Reason {
         "retry",
         "slot_due",
         "expression_true",
+        "callback_heard",
         "claimed",
         "steps_succeeded",
         "step_failed",
@@ -264,6 +275,8 @@ impl Reason {
             Self::ExpressionTrue => "expression_true",
             Self::ExpressionFalse => "expression_false",
             Self::ExpressionFailed { .. } => "expression_failed",
+            Self::CallbackHeard { .. } => "callback_heard",
+            Self::OwnCallbacks => "own_callbacks",
             Self::Overlap { .. } => "overlap",
             Self::SlotsMissed => "slots_missed",
             Self::ClockSetBack { .. } => "clock_set_back",

@@ -123,6 +123,8 @@ impl Reason {
             | Self::CyclePause { .. }
             | Self::SlotDue { .. }
             | Self::ExpressionTrue
+            | Self::CallbackHeard { .. }
+            | Self::OwnCallbacks
             | Self::Overlap { .. }
             | Self::SlotsMissed
             | Self::ClockSetBack { .. }

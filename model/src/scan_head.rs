@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 use workflow::ScanName;
 
+use crate::callback::ConsideredInteractions;
 use crate::job::{EndState, Job, Run};
 use crate::ledger::Repeats;
 use crate::limits::PROCESSED_SCANS;
@@ -59,6 +60,9 @@ pub struct ScanHead {
     /// The value of `considered` before the first success during a suspension.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_successes: Option<Order>,
+    /// Up to where it has considered the interactions that start it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactions: Option<ConsideredInteractions>,
     /// The position of the next ledger record.
     #[serde(default, skip_serializing_if = "TailEnd::is_empty")]
     pub ledger: TailEnd,
@@ -90,6 +94,7 @@ impl ScanHead {
             considered: None,
             passed_slots: None,
             passed_successes: None,
+            interactions: None,
             ledger: TailEnd { page: 0, bytes: 0 },
             repeats: None,
         }
@@ -188,6 +193,7 @@ impl ScanHead {
         self.cron_cursor = self.cron_cursor.max(former.cron_cursor);
         self.passed_slots = former.passed_slots.or(self.passed_slots);
         self.passed_successes = former.passed_successes.or(self.passed_successes);
+        self.interactions = former.interactions.or(self.interactions);
         let known: Vec<JobId> = self.successes.iter().map(|success| success.job).collect();
         let new = former.successes.iter();
         let new = new.filter(|success| !known.contains(&success.job));

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use workflow::limits::HISTORY_JOBS;
-use workflow::{Context, Expression, News, Processed, Reach, References, ScanHistory, ScanName};
+use workflow::{
+    CallbackSummary, Context, Expression, News, Processed, Reach, References, ScanHistory, ScanName,
+};
 
 use crate::frozen;
 use crate::history::HistoryLine;
@@ -133,6 +135,7 @@ impl<'a> View<'a> {
                 vars: frozen::vars(self.world, workflow.record.project, references),
                 secrets: BTreeMap::new(),
                 inputs: BTreeMap::new(),
+                callback: CallbackSummary::default(),
                 scans,
                 steps: BTreeMap::new(),
                 ok: true,

@@ -10,6 +10,7 @@ mod conditions;
 mod due;
 mod ends;
 mod jobs;
+mod listening;
 mod lookup;
 pub(crate) mod names;
 mod outbox;
@@ -115,10 +116,11 @@ impl World {
                 if let Some(after) = self.active_definition(workflow.id) {
                     self.names.add(workflow.project, &after);
                 }
-                let armed = workflow
-                    .armed
-                    .values()
-                    .filter_map(|armed| Some(armed.expr.as_ref()?.since));
+                let armed = workflow.armed.values().flat_map(|armed| {
+                    let expr = armed.expr.as_ref().map(|expr| expr.since);
+                    let callback = armed.callback.as_ref().map(|callback| callback.since);
+                    expr.into_iter().chain(callback)
+                });
                 self.latest_order = armed.fold(self.latest_order, Order::max);
                 self.refile(workflow.id);
                 self.rearm(workflow);
@@ -240,7 +242,11 @@ impl World {
                 self.outbox.put(outgoing);
             }
             Change::OutgoingRemoved(id) => self.outbox.remove(*id),
-            Change::Callback(callback) => self.callbacks.put(callback),
+            Change::Callback(callback) => {
+                let since = callback.unconsidered.iter().map(|heard| heard.since);
+                self.latest_order = since.fold(self.latest_order, Order::max);
+                self.callbacks.put(callback);
+            }
             Change::CallbackRemoved(id) => self.callbacks.remove(*id),
             Change::CallbackToken(token) => self.callbacks.add_token(token),
             Change::CallbackTokenRemoved(server, tag) => {

@@ -96,6 +96,7 @@ impl Handle {
                     job: job.id,
                     revision: earlier,
                     source,
+                    callback: job.callback.clone(),
                 }),
             };
             if let Some(job) = self.try_dispatch(command).await? {

@@ -65,5 +65,5 @@ pub use sign_in::{NewDeviceLogin, NewSignInLink, SignIns, TooManyDevices, Waitin
 pub use source::SourceConfig;
 pub use sources::Sources;
 pub use tasks::{Reconciler, Start};
-pub use triggers::{Why, WhyError};
+pub use triggers::{Why, WhyCallback, WhyError};
 pub use worker::{ClaimRequest, Resolved, Worker};

@@ -1,7 +1,7 @@
 //! Checks schedules and expressions in time, and explains why a scan ran or did not run.
 //!
 //! The commit of a success decides which jobs it starts, if deciding costs little. This task checks the rest: due
-//! slots, successes with costly expressions or with more scans than fit into one commit, and triggers that had to wait
+//! slots, interactions of callback servers, successes with costly expressions or with more scans than fit into one commit, and triggers that had to wait
 //! for a full disk or another job. It evaluates expressions outside of the committer.
 
 use std::collections::HashMap;
@@ -9,10 +9,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
-use model::decide::{ExplainedTrigger, Fire};
+use futures_util::{FutureExt, StreamExt, stream};
+use model::callback::{CallbackId, Unconsidered};
+use model::decide::{ExplainedTrigger, Fire, Hear};
 use model::limits::CLOCK_JUMP;
-use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp};
+use model::{Evaluation, Job, LedgerRecord, ScanKey, Timestamp, World};
 use state::{DamagedLines, JobFilter, Ledger, ReadError, SubmitError};
 use tokio::time::Instant;
 use workflow::Sandbox;
@@ -35,10 +36,42 @@ pub struct Why {
     pub next_slot: Option<Timestamp>,
     /// The time up to which its schedule has run, if it is more than an hour ahead of the clock.
     pub ahead: Option<Timestamp>,
+    /// The callback server that starts it, at present.
+    pub callback: Option<WhyCallback>,
     /// The present value of its expression. None for a time in the past.
     pub evaluation: Option<Evaluation>,
     pub records: Vec<LedgerRecord>,
     pub damaged: Vec<DamagedLines>,
+}
+
+/// The callback server that starts a scan. None of it is present if the project has no such server.
+#[derive(Debug, Clone, Default)]
+pub struct WhyCallback {
+    pub server: Option<CallbackId>,
+    pub considered: Option<u64>,
+    /// Others listen to it, as many as may.
+    pub is_unheard: bool,
+    /// What the scan has not considered yet, and when its `min_interval` has passed.
+    pub unconsidered: Option<(Unconsidered, Timestamp)>,
+}
+
+impl WhyCallback {
+    fn of(world: &World, scan: &ScanKey, now: Timestamp) -> Option<Self> {
+        let workflow = world.workflow(scan.workflow)?;
+        let on = workflow.scan(&scan.scan)?.on.callback.clone()?;
+        let Some(server) = world.callback_of(workflow.record.project, &on.server) else {
+            return Some(Self::default());
+        };
+        let considered = world.head(scan).and_then(|head| head.interactions);
+        let considered = considered.filter(|considered| considered.server == server.id);
+        let listening = world.listening(scan);
+        Some(Self {
+            server: Some(server.id),
+            considered: considered.map(|considered| considered.last),
+            is_unheard: world.is_unheard(server, scan),
+            unconsidered: listening.map(|it| (it.unconsidered.clone(), it.due(now))),
+        })
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,21 +94,27 @@ pub(crate) async fn pull_triggers(handle: Handle) {
         resting.retain(|_, until| *until > Instant::now());
         let now = check_cursors(&handle, &mut reported, &mut resting).await;
         let is_resting = |scan: &ScanKey| resting.contains_key(scan);
-        let (due, unseen, next) = state.read(|world| {
+        let (due, unseen, (heard, next_look), next_slot) = state.read(|world| {
             (
                 world.due(now),
                 unseen(world, is_resting),
+                world.heard(now),
                 world.next_slot(now),
             )
         });
+        let next = next_slot.into_iter().chain(next_look).min();
         considering.begin(&handle, unseen);
         let due = due.into_iter().filter(|scan| !resting.contains_key(scan));
-        let checks: Vec<_> = due
-            .map(|scan| {
-                let (state, fire) = (state.clone(), Fire { scan: scan.clone() });
-                async move { checked(scan, state.submit(fire).await) }
-            })
-            .collect();
+        let heard = heard.into_iter().filter(|scan| !resting.contains_key(scan));
+        let fired = due.map(|scan| {
+            let (state, fire) = (state.clone(), Fire { scan: scan.clone() });
+            async move { checked(scan, state.submit(fire).await) }.boxed()
+        });
+        let started = heard.map(|scan| {
+            let (state, hear) = (state.clone(), Hear { scan: scan.clone() });
+            async move { checked(scan, state.submit(hear).await) }.boxed()
+        });
+        let checks: Vec<_> = fired.chain(started).collect();
         // Submit them together, so that they share commits.
         let mut fired = stream::iter(checks).buffer_unordered(AT_ONCE);
         while let Some(checked) = fired.next().await {
@@ -115,13 +154,15 @@ impl Handle {
         };
         // For a time in the past, the present value does not matter.
         let too_far = self.now() + CLOCK_JUMP;
-        let (unfinished, next_slot, ahead) = self.state().read(|world| match at {
+        let now = self.now();
+        let (unfinished, next_slot, ahead, callback) = self.state().read(|world| match at {
             None => {
                 let unfinished = world.jobs_of(scan).rev().take(limit).cloned().collect();
                 let cursor = world.followed_until(scan).filter(|it| *it > too_far);
-                (unfinished, world.next_slot_of(scan), cursor)
+                let callback = WhyCallback::of(world, scan, now);
+                (unfinished, world.next_slot_of(scan), cursor, callback)
             }
-            Some(_) => (Vec::new(), None, None),
+            Some(_) => (Vec::new(), None, None, None),
         });
         let ledger = self.state().ledger(scan, at, None, limit).await?;
         let Ledger {
@@ -136,6 +177,7 @@ impl Handle {
             newest,
             next_slot,
             ahead,
+            callback,
             evaluation,
             records,
             damaged,

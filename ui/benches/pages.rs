@@ -86,6 +86,7 @@ fn job(number: u128) -> Job {
         not_before: None,
         causes: Vec::new(),
         hops: 0,
+        callback: None,
         started_at: Some(DateTime::UNIX_EPOCH),
         finished_at: Some(DateTime::UNIX_EPOCH),
         runner: Some(RunnerRef {

@@ -137,6 +137,7 @@ mod tests {
             cron: None,
             timezone: None,
             expr: Some(expr.to_owned()),
+            callback: None,
             inputs: None,
             artifacts: Vec::new(),
             reads: Vec::new(),

@@ -106,6 +106,7 @@ pub const fn trigger_word(trigger: Trigger) -> &'static str {
         Trigger::Dispatch => "by hand",
         Trigger::Cron => "schedule",
         Trigger::Expr => "expression",
+        Trigger::Callback => "callback",
     }
 }
 

@@ -62,6 +62,9 @@ pub struct Job {
     /// on, such jobs wait.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hops: u64,
+    /// The interactions that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<CallbackCause>,
     /// When a runner claimed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
@@ -85,6 +88,24 @@ pub struct Job {
     /// only with `notify:read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Delivery>,
+}
+
+/// Interactions of a callback server that started a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallbackCause {
+    /// The id of the server.
+    pub server: String,
+    pub name: String,
+    /// The number of the first one.
+    pub first: u64,
+    /// The number of the last one.
+    pub last: u64,
+    pub count: u64,
+    /// The kinds of the requests: `dns`, `http`.
+    pub types: Vec<String>,
+    /// The job that made the name of the newest one that was made by a job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Uuid>,
 }
 
 impl Job {
@@ -177,6 +198,8 @@ names! {
         Cron = "cron",
         /// An expression over other scans' results became true.
         Expr = "expr",
+        /// A callback server had interactions.
+        Callback = "callback",
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Why {
     pub cron: Option<Schedule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<Watching>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<Listening>,
     /// True if the file declares `dispatch`. Scans with a schedule or an expression can always be dispatched.
     pub dispatch: bool,
     /// Its unfinished jobs, newest first.
@@ -94,6 +96,39 @@ pub struct Watching {
     /// It is also evaluated at the next failure of one of these scans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after_failures: Vec<String>,
+}
+
+/// A callback server whose interactions start the scan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Listening {
+    /// Its name.
+    pub server: String,
+    /// Its id. Absent if the project has no such server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The shortest time between two starts.
+    pub min_interval: String,
+    /// Why no interaction can come.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The number of the last interaction that the scan has considered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub considered: Option<u64>,
+    /// The interactions that it has not considered yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<WaitingInteractions>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingInteractions {
+    pub first: u64,
+    pub last: u64,
+    pub count: u64,
+    /// How many of them used names that jobs of the scan itself have made. They start nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own: u64,
+    /// What the scan waits for.
+    pub until: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -185,6 +220,18 @@ pub enum LedgerCause {
     },
     /// A scan failed, after its last retry.
     Failure { scan: String, job: Uuid },
+    /// A callback server had interactions that the scan had not considered.
+    Interactions {
+        /// The id of the server.
+        server: String,
+        name: String,
+        first: u64,
+        last: u64,
+        count: u64,
+        /// How many of them used names that jobs of the scan itself have made.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        own: u64,
+    },
     /// A runner claimed the job that the expression had made.
     Claim { job: Uuid },
     /// The clock was behind the time up to which the schedule already ran.

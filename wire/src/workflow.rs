@@ -98,6 +98,9 @@ pub struct Scan {
     pub timezone: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expr: Option<String>,
+    /// The name of the callback server whose interactions start it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<String>,
     /// The inputs of a dispatch, if the scan declares `dispatch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<Vec<ScanInput>>,

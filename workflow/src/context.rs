@@ -38,6 +38,9 @@ pub struct Context {
     /// `inputs`, complete with defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, InputValue>,
+    /// `callback`: the interactions that started the job.
+    #[serde(default, skip_serializing_if = "CallbackSummary::is_none")]
+    pub callback: CallbackSummary,
     /// `scans`, as the scan that holds the expression sees them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub scans: BTreeMap<String, ScanHistory>,
@@ -55,6 +58,31 @@ pub struct StepSummary {
     /// The values that it has set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: Outputs,
+}
+
+/// Interactions of a callback server that started a job. Nothing here was written by a stranger. Empty, and 0, if something else
+/// started the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallbackSummary {
+    /// The name of the callback server.
+    pub server: String,
+    /// How many interactions.
+    pub count: u64,
+    /// The number of the first one.
+    pub first: u64,
+    /// The number of the last one.
+    pub last: u64,
+    /// The kinds of the requests: `dns`, `http`.
+    pub types: Vec<String>,
+    /// The job that made the name of the newest one that was made by a job. Empty if none was.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub job: String,
+}
+
+impl CallbackSummary {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The job an expression belongs to.
@@ -261,6 +289,7 @@ impl Context {
             } else {
                 named(&self.inputs, &references.inputs)
             },
+            callback: self.callback.clone(),
             scans: if references.any_scan {
                 self.scans.clone()
             } else {
@@ -292,6 +321,7 @@ impl fmt::Debug for Context {
             .field("vars", &self.vars)
             .field("secrets", &self.secrets.keys())
             .field("inputs", &self.inputs)
+            .field("callback", &self.callback)
             .field("scans", &self.scans)
             .field("steps", &self.steps)
             .field("ok", &self.ok)
@@ -357,6 +387,7 @@ mod tests {
             vars: BTreeMap::new(),
             secrets: BTreeMap::from([("TOKEN".to_owned(), "hunter2".to_owned())]),
             inputs: BTreeMap::new(),
+            callback: CallbackSummary::default(),
             scans: BTreeMap::new(),
             steps: BTreeMap::new(),
             ok: true,

@@ -14,6 +14,7 @@ use crate::dispatch::{Dispatch, InputError, InputValue};
 use crate::expression::{Expression, References, groups};
 use crate::limits::NAMED_SCHEDULE_CHARS;
 use crate::names::ScanName;
+use crate::notify::NotifyName;
 use crate::template::Template;
 
 /// A collection of scans, described in one file.
@@ -208,7 +209,7 @@ impl Scan {
     }
 }
 
-/// The triggers of a scan: at least one of `cron`, `expr` and `dispatch`. They work independently.
+/// The triggers of a scan: at least one of `cron`, `expr`, `callback` and `dispatch`. They work independently.
 #[derive(Debug, Clone)]
 pub struct Triggers {
     pub cron: Option<Schedules>,
@@ -218,12 +219,23 @@ pub struct Triggers {
     pub catch_up: CatchUp,
     /// Evaluated when another scan succeeds.
     pub expr: Option<Expression>,
+    /// Interactions of a callback server start the scan.
+    pub callback: Option<OnCallback>,
     /// Present if the file allows people to dispatch the scan.
     pub dispatch: Option<Dispatch>,
 }
 
+/// `on.callback`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnCallback {
+    /// The name of a callback server of the project.
+    pub server: NotifyName,
+    /// The shortest time between two starts.
+    pub min_interval: TimeDelta,
+}
+
 impl Scan {
-    /// The most bytes that its schedule and expression need in the record of active triggers.
+    /// The most bytes that its triggers need in the record of active triggers.
     pub fn trigger_bytes(&self) -> usize {
         let is_expected = self.expect.success_every.is_some();
         self.on.bytes_for(&self.name, is_expected)
@@ -238,6 +250,7 @@ impl Triggers {
         const CRON: usize = 133;
         const EXPR: usize = 97;
         const LOOK: usize = 38;
+        const CALLBACK: usize = 97;
         const EXPECTED: usize = 52;
         let cron = self.cron.as_ref().map_or(0, |cron| {
             CRON + json_bytes(cron.source()) + json_bytes(self.timezone.name())
@@ -246,8 +259,11 @@ impl Triggers {
             let reads_news = !expr.references().news.is_empty();
             EXPR + json_bytes(expr.source()) + if reads_news { LOOK } else { 0 }
         });
+        let callback = self.callback.as_ref().map_or(0, |callback| {
+            CALLBACK + json_bytes(callback.server.as_str())
+        });
         let expected = if is_expected { EXPECTED } else { 0 };
-        match cron + expr + expected {
+        match cron + expr + callback + expected {
             0 => 0,
             all => SCAN + json_bytes(name.as_str()) + all,
         }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::cron::Schedules;
-use crate::definition::{Artifact, Expect, Retry, Scan, Step, Triggers, UploadOn, Variable};
+use crate::definition::{
+    Artifact, Expect, OnCallback, Retry, Scan, Step, Triggers, UploadOn, Variable,
+};
 use crate::dispatch::{Dispatch, Input, InputValue};
 use crate::expression::Expression;
 use crate::hex::hex;
@@ -120,12 +122,22 @@ fn triggers(feed: &mut Feed, on: &Triggers) {
         timezone,
         catch_up,
         expr,
+        callback,
         dispatch,
     } = on;
     feed.optional("cron", cron.as_ref().map(Schedules::source));
     feed.text("timezone", timezone.name());
     feed.text("catch_up", catch_up.name());
     feed.optional("expr", expr.as_ref().map(Expression::source));
+    // A scan without this key keeps the digest from before the key existed.
+    if let Some(OnCallback {
+        server,
+        min_interval,
+    }) = callback
+    {
+        feed.text("callback.server", server.as_str());
+        feed.seconds("callback.min_interval", Some(*min_interval));
+    }
     feed.number("dispatch", i64::from(dispatch.is_some()));
     let mut sorted: Vec<&Input> = dispatch
         .iter()

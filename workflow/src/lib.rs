@@ -38,12 +38,13 @@ mod yaml;
 
 pub use checkout::Checkout;
 pub use context::{
-    ArtifactSummary, Context, JobIdentity, JobSummary, News, Processed, ScanHistory, StepSummary,
+    ArtifactSummary, CallbackSummary, Context, JobIdentity, JobSummary, News, Processed,
+    ScanHistory, StepSummary,
 };
 pub use cron::{Cron, Schedules};
 pub use definition::{
-    Artifact, CatchUp, Expect, NotifyOn, Overlap, PERMISSIONS, Retry, Scan, Step, TOKEN_VARIABLE,
-    Triggers, UploadOn, Variable, Workflow,
+    Artifact, CatchUp, Expect, NotifyOn, OnCallback, Overlap, PERMISSIONS, Retry, Scan, Step,
+    TOKEN_VARIABLE, Triggers, UploadOn, Variable, Workflow,
 };
 pub use diagnostic::{
     Code, Diagnostic, LinesOfFile, NotUtf8, SETTINGS_FILE, Severity, is_obeyed, render, utf8,

@@ -107,6 +107,9 @@ pub const ARTIFACTS: usize = 100;
 /// Schedules of one scan. Finding its next slot asks each of them.
 pub const SCHEDULES: usize = 20;
 
+/// The shortest time between two jobs that interactions of a callback server start.
+pub const CALLBACK_INTERVAL: TimeDelta = TimeDelta::minutes(1);
+
 /// Characters of a schedule in the records of its slots. All numbers of all fields have 356; only repeated numbers take more.
 pub const NAMED_SCHEDULE_CHARS: usize = 400;
 

@@ -193,10 +193,10 @@ fn on() -> Value {
         "description": "What starts the scan; the triggers work independently of each other.",
         "type": "object",
         "additionalProperties": false,
-        "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["dispatch"] }],
+        "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["callback"] }, { "required": ["dispatch"] }],
         "dependentRequired": { "timezone": ["cron"], "catch_up": ["cron"] },
         // A job without a dispatch gets no input values.
-        "if": { "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }] },
+        "if": { "anyOf": [{ "required": ["cron"] }, { "required": ["expr"] }, { "required": ["callback"] }] },
         "then": { "properties": { "dispatch": { "properties": { "inputs": {
             "additionalProperties": { "properties": { "required": { "const": false } } },
         } } } } },
@@ -229,6 +229,24 @@ fn on() -> Value {
             "expr": {
                 "description": "A CEL expression over the results of other scans; evaluated when one of them succeeds.",
                 "$ref": "#/$defs/condition",
+            },
+            "callback": {
+                "description": "Interactions of a callback server of the project start the scan.",
+                "type": "object",
+                "additionalProperties": false,
+                "required": ["server"],
+                "properties": {
+                    "server": {
+                        "description": "The name of the callback server.",
+                        "type": "string",
+                        "pattern": format!("^[A-Za-z0-9_-]{{1,{VARIABLE_NAME_BYTES}}}$"),
+                    },
+                    "min_interval": {
+                        "description": "The shortest time between two starts, at least 1m; the interactions of this time start one job.",
+                        "default": "1m",
+                        "$ref": "#/$defs/duration",
+                    },
+                },
             },
             "dispatch": {
                 "description": "Makes the scan startable by hand; {} for one without inputs.",

@@ -143,6 +143,13 @@ fn describe(shown: &mut String, scan: &Scan) -> std::fmt::Result {
     if let Some(expr) = &scan.on.expr {
         writeln!(shown, "  expr {expr}, cost {}", expr.cost())?;
     }
+    if let Some(callback) = &scan.on.callback {
+        writeln!(
+            shown,
+            "  callback {} at most every {}",
+            callback.server, callback.min_interval
+        )?;
+    }
     if let Some(dispatch) = &scan.on.dispatch {
         writeln!(shown, "  dispatch")?;
         for input in &dispatch.inputs {

@@ -30,7 +30,7 @@ macro_rules! convert_both_ways {
 }
 
 convert_both_ways! {
-    model::Trigger, wire::Trigger { Dispatch Cron Expr }
+    model::Trigger, wire::Trigger { Dispatch Cron Expr Callback }
     model::StepStatus, wire::StepStatus { Running Succeeded Failed Cancelled Skipped }
     model::StepOutcome, wire::StepOutcome { Succeeded Failed Cancelled Skipped }
     model::SuspendedPart, wire::SuspendedPart { Workflow Scan }

@@ -50,6 +50,15 @@ pub(crate) fn job(
         not_before: job.not_before,
         causes: job.causes.iter().map(|cause| cause.uuid()).collect(),
         hops: job.hops.count,
+        callback: job.callback.as_deref().map(|cause| wire::CallbackCause {
+            server: cause.server.to_string(),
+            name: cause.name.to_string(),
+            first: cause.first,
+            last: cause.last,
+            count: cause.count,
+            types: cause.summary().types,
+            job: cause.job.map(JobId::uuid),
+        }),
         started_at: run.map(|run| run.started_at),
         finished_at: end.map(|end| end.at),
         runner: runner_ref(job),
@@ -89,7 +98,9 @@ fn dispatched_by(job: &Job) -> Option<String> {
     match (job.trigger, job.retry_of) {
         (Trigger::Dispatch, None) => Some(job.actor.to_string()),
         // The daemon made the retry. The first job of the chain has the actor of the dispatch.
-        (Trigger::Dispatch, Some(_)) | (Trigger::Cron | Trigger::Expr, _) => None,
+        (Trigger::Dispatch, Some(_)) | (Trigger::Cron | Trigger::Expr | Trigger::Callback, _) => {
+            None
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use model::{
     ActiveWorkflow, Cause, Circle, Clause, Evaluation, Job, LedgerRecord, Outcome, RevisionRef,
-    WorkflowStatus,
+    Timestamp, WorkflowStatus,
 };
-use reconciler::Why;
-use workflow::{Scan, ScanName};
+use reconciler::{Why, WhyCallback};
+use workflow::{Scan, ScanName, format_duration};
 
 use crate::convert::{self, Convert};
 
@@ -39,9 +39,18 @@ pub(crate) fn why(workflow: &ActiveWorkflow, scan: &Scan, mut why: Why) -> wire:
             after_failures: references.failures.iter().cloned().collect(),
         }
     });
+    let callback = scan.on.callback.as_ref().map(|on| wire::Listening {
+        server: on.server.to_string(),
+        id: None,
+        min_interval: format_duration(on.min_interval),
+        problem: None,
+        considered: None,
+        waiting: None,
+    });
     wire::Why {
         cron,
         expr,
+        callback,
         dispatch: scan.on.dispatch.is_some(),
         ..past(workflow, &scan.name, state, why)
     }
@@ -73,6 +82,7 @@ fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wi
         resumed: None,
         cron: None,
         expr: None,
+        callback: None,
         dispatch: false,
         unfinished: why.unfinished.iter().map(|job| unfinished(job)).collect(),
         newest: why.newest.as_deref().and_then(caused_job),
@@ -82,6 +92,24 @@ fn past(workflow: &ActiveWorkflow, scan: &ScanName, state: &str, why: Why) -> wi
         records: why.records.into_iter().map(record).collect(),
         damaged: convert::damaged(why.damaged),
     }
+}
+
+/// Adds the state of the callback server that starts a scan.
+pub(crate) fn listen(
+    listening: &mut wire::Listening,
+    now: &WhyCallback,
+    until: impl Fn(Timestamp) -> String,
+) {
+    listening.id = now.server.map(|id| id.to_string());
+    listening.considered = now.considered;
+    let waiting = now.unconsidered.as_ref();
+    listening.waiting = waiting.map(|(it, due)| wire::WaitingInteractions {
+        first: it.first,
+        last: it.last,
+        count: it.count,
+        own: it.own,
+        until: until(*due),
+    });
 }
 
 fn caused_job(job: &Job) -> Option<wire::CausedJob> {
@@ -165,6 +193,21 @@ fn cause(cause: Cause) -> wire::LedgerCause {
         Cause::Failure { scan, job } => wire::LedgerCause::Failure {
             scan,
             job: job.uuid(),
+        },
+        Cause::Interactions {
+            server,
+            name,
+            first,
+            last,
+            count,
+            own,
+        } => wire::LedgerCause::Interactions {
+            server: server.to_string(),
+            name: name.to_string(),
+            first,
+            last,
+            count,
+            own,
         },
         Cause::Claim { job } => wire::LedgerCause::Claim { job: job.uuid() },
         Cause::Clock { cursor } => wire::LedgerCause::Clock { cursor },

@@ -94,6 +94,7 @@ pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire
             .cron
             .as_ref()
             .map(|_| scan.on.timezone.name().to_owned()),
+        callback: scan.on.callback.as_ref().map(|on| on.server.to_string()),
         expr: scan.on.expr.as_ref().map(|expr| expr.source().to_owned()),
         inputs: scan
             .on

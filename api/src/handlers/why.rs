@@ -1,5 +1,7 @@
 //! `/v0/workflows/{workflow}/scans/{scan}/why`
 
+use chrono::SecondsFormat;
+use model::limits::CALLBACK_LISTENERS;
 use model::{ActiveWorkflow, ScanKey, Scope, Seen, Timestamp};
 
 use super::{channels, workflows};
@@ -17,6 +19,8 @@ pub(crate) async fn why(
     let (workflow, key) = (&scan.0, scan.map(|(_, key)| key.clone()));
     let why = user.why(&key, at, limit).await?;
     let newest = why.newest.clone();
+    let listening = why.callback.clone();
+    let (now, are_off) = (user.now(), user.callback_zones().is_none());
     let waiting: Vec<_> = why
         .unfinished
         .iter()
@@ -49,6 +53,37 @@ pub(crate) async fn why(
             let mut own = circles.filter(|circle| {
                 circle.workflow.id == key.workflow && circle.scans.contains(&key.scan)
             });
+            if let Some((shown, listening)) = answer.callback.as_mut().zip(listening.as_ref()) {
+                let project = &workflow.record.source;
+                shown.problem = if are_off {
+                    Some("callbacks are off: the daemon's configuration names no zone".to_owned())
+                } else if listening.server.is_none() {
+                    let name = &shown.server;
+                    Some(format!("project {project} has no callback server `{name}`"))
+                } else {
+                    listening.is_unheard.then(|| {
+                        format!(
+                            "{CALLBACK_LISTENERS} other scans listen to the server, the most that may"
+                        )
+                    })
+                };
+                let unfinished = seen.jobs_of(&key).next_back();
+                convert::why::listen(shown, listening, |due| {
+                    match (&answer.suspended, unfinished) {
+                        (Some(_), _) => "the scan is resumed".to_owned(),
+                        (None, _) if due > now => {
+                            format!(
+                                "{}, when `min_interval` has passed",
+                                due.to_rfc3339_opts(SecondsFormat::Secs, true)
+                            )
+                        }
+                        (None, Some(job)) => format!("job {} has ended", job.id),
+                        (None, None) => {
+                            "the daemon has looked at them, which it does now".to_owned()
+                        }
+                    }
+                });
+            }
             answer.circle = own.next().as_ref().map(convert::why::circle);
         });
     }

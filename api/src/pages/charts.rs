@@ -207,6 +207,8 @@ fn trigger(scan: &Scan) -> Option<Trigger> {
         Some(Trigger::Cron)
     } else if scan.expr.is_some() {
         Some(Trigger::Expr)
+    } else if scan.callback.is_some() {
+        Some(Trigger::Callback)
     } else {
         scan.inputs.as_ref().map(|_| Trigger::Dispatch)
     }

@@ -7,6 +7,8 @@ mod show;
 mod target;
 mod why;
 
+pub(super) use why::range;
+
 use clap::Subcommand;
 
 use crate::error::Error;

@@ -7,11 +7,11 @@ use uuid::Uuid;
 use wire::{
     Artifact, ArtifactPhase, ArtifactProgress, CausedJob, Circle, Clause, Condition, Delivery,
     DeliveryResult, Diagnostic, Evaluation, Explanation, Input, Job, JobReason, JobState,
-    LedgerCause, LedgerOutcome, LedgerRecord, LogRecord, LogSummary, NewLogRecord, Revision,
-    RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule, SendResult,
-    Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream,
-    SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, Watching, Why, Workflow,
-    WorkflowRef,
+    LedgerCause, LedgerOutcome, LedgerRecord, Listening, LogRecord, LogSummary, NewLogRecord,
+    Revision, RevisionRef, Runner, RunnerJob, RunnerRef, Scan, ScanInput, ScanRead, Schedule,
+    SendResult, Severity, Source, SourceAccess, StaleFile, Step, StepOutcome, StepStatus, Stream,
+    SuspendedPart, Suspension, Tip, Token, Trigger, UnfinishedJob, WaitingInteractions, Watching,
+    Why, Workflow, WorkflowRef,
 };
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -72,6 +72,7 @@ pub(crate) fn job(state: JobState) -> Job {
         not_before: None,
         causes: Vec::new(),
         hops: 0,
+        callback: None,
         started_at: Some(at(1)),
         finished_at: state.is_terminal().then(|| at(9)),
         runner: Some(RunnerRef {
@@ -232,6 +233,7 @@ pub(crate) fn workflow() -> Workflow {
                 cron: Some("0 3 * * *".to_owned()),
                 timezone: Some("UTC".to_owned()),
                 expr: None,
+                callback: Some("shop".to_owned()),
                 inputs: Some(vec![ScanInput {
                     key: "domain".to_owned(),
                     description: Some("The domain and all \u{1b}[31mbelow".to_owned()),
@@ -252,6 +254,7 @@ pub(crate) fn workflow() -> Workflow {
                 cron: None,
                 timezone: None,
                 expr: Some("scans.subdomains.has_diff()".to_owned()),
+                callback: None,
                 inputs: None,
                 artifacts: Vec::new(),
                 reads: vec![wire::Reading {
@@ -379,6 +382,20 @@ pub(crate) fn why() -> Why {
             next: Some(at(3600)),
             next_schedule: None,
             ahead: Some(at(1800)),
+        }),
+        callback: Some(Listening {
+            server: "shop".to_owned(),
+            id: Some("abcdefghijklmnop".to_owned()),
+            min_interval: "1m".to_owned(),
+            problem: None,
+            considered: Some(40),
+            waiting: Some(WaitingInteractions {
+                first: 41,
+                last: 45,
+                count: 4,
+                own: 1,
+                until: "the scan is resumed".to_owned(),
+            }),
         }),
         expr: Some(Watching {
             expression: "scans.hosts[0].state == 'succeeded' || scans.hosts.has_diff('list')"

@@ -319,6 +319,7 @@ async fn cause(handle: &Handle, job: &Job) -> Option<String> {
         }
         Cause::Slots { .. }
         | Cause::Resumed { .. }
+        | Cause::Interactions { .. }
         | Cause::Claim { .. }
         | Cause::Clock { .. }
         | Cause::Repeats { .. } => None,

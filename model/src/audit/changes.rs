@@ -453,9 +453,8 @@ fn of_job(world: &World, job: &Job) -> Option<AuditAction> {
     let kind = match (is_new, job.state.end()) {
         (true, None) => match (job.trigger, &job.retry_of) {
             (Trigger::Dispatch, None) => AuditKind::JobDispatched,
-            (Trigger::Dispatch, Some(_)) | (Trigger::Cron | Trigger::Expr, _) => {
-                AuditKind::JobScheduled
-            }
+            (Trigger::Dispatch, Some(_))
+            | (Trigger::Cron | Trigger::Expr | Trigger::Callback, _) => AuditKind::JobScheduled,
         },
         // The record of a finished job changes with its artifacts, and the record of a running job with its worker's reports.
         (true, Some(_)) | (false, None) => return None,

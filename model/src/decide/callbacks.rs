@@ -64,6 +64,7 @@ impl Command for CreateCallback {
             interactions: Interactions::default(),
             rules: CallbackRules::default(),
             minted: None,
+            unconsidered: Vec::new(),
             is_deleted: false,
         });
         Ok(Decision {
@@ -288,12 +289,14 @@ impl Command for RecordInteractions {
         moment: &mut Moment<'_>,
     ) -> Result<Decision<Self::Answer>, Refusal> {
         let mut callback = Callback::clone(find(world, self.server)?);
-        let end = &mut callback.interactions;
-        end.left_out += self.left_out;
-        end.unknown_tags += self.unknown_tags;
+        let listeners = world.listeners(callback.project, &callback.name);
+        callback.interactions.left_out += self.left_out;
+        callback.interactions.unknown_tags += self.unknown_tags;
         let mut pages: Vec<PageLines> = Vec::new();
         let mut recorded: Option<Recorded> = None;
+        let mut lines = Vec::new();
         for (index, new) in self.new.iter().enumerate() {
+            let end = &mut callback.interactions;
             if end.is_full() {
                 end.left_out += (self.new.len() - index) as u64;
                 break;
@@ -342,7 +345,9 @@ impl Command for RecordInteractions {
             summary.count += 1;
             summary.types.insert(line.heard.request.kind());
             summary.tags.extend(line.heard.tag);
+            lines.push(line);
         }
+        callback.add_unconsidered(&listeners, &lines, moment.order);
         let recorded = recorded.map(|recorded| {
             let change = InteractionChange::Recorded(recorded);
             Change::Interactions(self.server, Arc::new(change))

@@ -10,6 +10,7 @@ use workflow::{Context, EngineError, JobIdentity, Outputs, Sandbox, Scan};
 use super::triggers::{Recheck, recheck, rechecked};
 use super::{Command, Decision, Evaluate, Refusal, Urgency};
 use crate::abilities::JOB_TOKEN;
+use crate::callback::CallbackCause;
 use crate::change::Change;
 use crate::frozen;
 use crate::job::{EndState, Inputs, Job, JobState, JobToken, Run, RunnerRef, Trigger};
@@ -248,13 +249,13 @@ impl Command for Claim {
             revision: revision.record.reference.clone(),
             inputs: match job.trigger {
                 Trigger::Dispatch => job.inputs.clone(),
-                Trigger::Cron | Trigger::Expr => Inputs::defaults_of(scan),
+                Trigger::Cron | Trigger::Expr | Trigger::Callback => Inputs::defaults_of(scan),
             },
             source: match (&scan.checkout, job.trigger, &job.source) {
                 (None, _, _) => None,
                 (Some(_), Trigger::Dispatch, Some(fixed)) => Some(fixed.clone()),
                 (Some(_), Trigger::Dispatch, None)
-                | (Some(_), Trigger::Cron | Trigger::Expr, _) => {
+                | (Some(_), Trigger::Cron | Trigger::Expr | Trigger::Callback, _) => {
                     Some(Box::new(world.files_of(&workflow.record)))
                 }
             },
@@ -294,6 +295,8 @@ fn prepare(view: &View<'_>, workflow: &ActiveWorkflow, scan: &Scan, job: &Job) -
         id: job.id.to_string(),
         name: job.scan.to_string(),
     });
+    let cause = job.callback.as_deref();
+    read.context.callback = cause.map(CallbackCause::summary).unwrap_or_default();
     PreparedClaim {
         trigger,
         read,
@@ -347,7 +350,7 @@ fn length(part: &impl Serialize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use workflow::{JobSummary, News, ScanHistory};
+    use workflow::{CallbackSummary, JobSummary, News, ScanHistory};
 
     use super::*;
     use crate::testing::line;
@@ -373,6 +376,7 @@ mod tests {
             vars: BTreeMap::new(),
             secrets: BTreeMap::new(),
             inputs: BTreeMap::new(),
+            callback: CallbackSummary::default(),
             scans: BTreeMap::from([("a".to_owned(), history.clone()), ("b".to_owned(), history)]),
             steps: BTreeMap::new(),
             ok: true,
@@ -413,6 +417,7 @@ mod tests {
             vars: BTreeMap::new(),
             secrets: BTreeMap::new(),
             inputs: BTreeMap::new(),
+            callback: CallbackSummary::default(),
             scans: BTreeMap::from([("a".to_owned(), history.clone()), ("b".to_owned(), history)]),
             steps: BTreeMap::new(),
             ok: true,

@@ -8,6 +8,7 @@ use workflow::{InputValue, ScanName};
 
 use super::once::{remember, repeated};
 use super::{Command, Decision, Refusal, Urgency, readable_workflow};
+use crate::callback::CallbackCause;
 use crate::change::Change;
 use crate::idempotency::{IdempotencyKey, Made};
 use crate::job::{Inputs, Job, JobSource, JobState, Trigger};
@@ -44,6 +45,8 @@ pub struct Again {
     pub revision: Option<Arc<Revision>>,
     /// The commit whose files that job got, to use it again; none for the newest commit.
     pub source: Option<Box<JobSource>>,
+    /// The interactions that started that job.
+    pub callback: Option<Box<CallbackCause>>,
 }
 
 #[derive(Debug, Clone)]
@@ -176,6 +179,7 @@ impl Command for Dispatch {
         let source = self.source(world, &workflow, &revision);
         let mut changes = remember(world, self.idempotency, Made::Job(id), moment);
         changes.extend(read);
+        let callback = self.again.as_ref().and_then(|again| again.callback.clone());
         let rerun_of = self.again.map(|again| again.job);
         changes.push(Change::Job(Arc::new(Job {
             id,
@@ -195,6 +199,7 @@ impl Command for Dispatch {
             not_before: pause.and_then(|pause| moment.steady.checked_add_signed(pause)),
             causes: Vec::new(),
             hops,
+            callback,
             state: JobState::Scheduled,
         })));
         Ok(Decision {

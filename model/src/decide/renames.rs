@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use workflow::{ScanName, Workflow};
 
+use crate::callback::Callback;
 use crate::change::Change;
 use crate::scan_head::{Digests, ScanHead};
 use crate::suspension::Suspension;
@@ -45,6 +46,14 @@ pub(super) fn take_over(
             changes.push(Change::Digests(Arc::new(Digests::of(&head))));
         }
         changes.push(Change::Head(Arc::new(head)));
+        for callback in world.callbacks_with_unconsidered() {
+            let mut callback = Callback::clone(callback);
+            let mut found = callback.unconsidered.iter_mut();
+            if let Some(heard) = found.find(|heard| heard.scan == key(former)) {
+                heard.scan = key(&scan.name);
+                changes.push(Change::Callback(Arc::new(callback)));
+            }
+        }
         if let Some(suspension) = suspension {
             changes.push(Change::Suspension(Arc::new(Suspension {
                 scan: Some(scan.name.clone()),

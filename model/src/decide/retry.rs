@@ -57,7 +57,7 @@ pub(super) fn retry(
         source: match ended.trigger {
             Trigger::Dispatch => ended.source.clone(),
             // The retry gets the files of the commit that is chosen at its claim.
-            Trigger::Cron | Trigger::Expr => None,
+            Trigger::Cron | Trigger::Expr | Trigger::Callback => None,
         },
         retry_of: Some(RetryOf {
             job: ended.id,
@@ -68,6 +68,7 @@ pub(super) fn retry(
         retried_by: None,
         causes: ended.causes.clone(),
         hops: ended.hops,
+        callback: ended.callback.clone(),
         state: JobState::Scheduled,
     })
 }

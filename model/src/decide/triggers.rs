@@ -7,6 +7,7 @@ mod cause;
 mod consider;
 mod explain;
 mod fire;
+mod hear;
 mod recheck;
 mod rewind;
 mod slots;
@@ -24,6 +25,7 @@ pub use consider::{Consider, Considered};
 pub(super) use consider::{consider, read_by_trigger};
 pub use explain::ExplainedTrigger;
 pub use fire::Fire;
+pub use hear::Hear;
 pub(super) use recheck::{Recheck, recheck, rechecked};
 pub use rewind::Rewind;
 
@@ -144,6 +146,7 @@ impl<'a> Subject<'a> {
             not_before: None,
             causes: Vec::new(),
             hops: Hops::default(),
+            callback: None,
             state: JobState::Scheduled,
         }
     }

@@ -106,7 +106,14 @@ fn all() -> impl Iterator<Item = Reason> {
             Some(Reason::Pruned) => Reason::ClockSetBack {
                 cursor: Timestamp::UNIX_EPOCH,
             },
-            Some(Reason::ClockSetBack { .. }) => return None,
+            Some(Reason::ClockSetBack { .. }) => Reason::CallbackHeard {
+                name: text(),
+                first: 3,
+                last: 5,
+                count: 2,
+            },
+            Some(Reason::CallbackHeard { .. }) => Reason::OwnCallbacks,
+            Some(Reason::OwnCallbacks) => return None,
         })
     };
     std::iter::successors(successor(None), move |reason| successor(Some(reason)))

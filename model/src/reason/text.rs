@@ -25,6 +25,16 @@ impl fmt::Display for Reason {
             Self::ExpressionFailed { message } => {
                 write!(f, "its expression failed: {message}")
             }
+            Self::CallbackHeard {
+                name,
+                first,
+                last,
+                count,
+            } => match count {
+                1 => write!(f, "callback server `{name}` had interaction {last}"),
+                _ => write!(f, "callback server `{name}` had {count} interactions, from {first} to {last}"),
+            },
+            Self::OwnCallbacks => f.write_str("the scan's own jobs have made the names that were used"),
             Self::Overlap { job } => write!(f, "job {job} of the scan had not finished"),
             Self::SlotsMissed => f.write_str("the scan could not start in time: the daemon was away, or a job of the scan was in the way"),
             Self::ClockSetBack { cursor } => {

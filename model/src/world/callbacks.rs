@@ -1,6 +1,6 @@
 //! Callback servers and their names that are answered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use workflow::notify::NotifyName;
@@ -13,12 +13,19 @@ use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, Callback
 pub(super) struct Callbacks {
     servers: BTreeMap<CallbackId, Arc<Callback>>,
     tokens: BTreeMap<CallbackId, CallbackTokens>,
+    /// Servers with interactions that a scan has not considered yet.
+    unconsidered: BTreeSet<CallbackId>,
     /// Counts the changes of what is answered.
     version: u64,
 }
 
 impl Callbacks {
     pub(super) fn put(&mut self, callback: &Arc<Callback>) {
+        if callback.unconsidered.is_empty() || callback.is_deleted {
+            self.unconsidered.remove(&callback.id);
+        } else {
+            self.unconsidered.insert(callback.id);
+        }
         let before = self.servers.insert(callback.id, callback.clone());
         let live = |it: &Arc<Callback>| it.minted.as_ref().map(|minted| minted.live.clone());
         let is_same = |before: &Arc<Callback>| {
@@ -34,6 +41,7 @@ impl Callbacks {
     pub(super) fn remove(&mut self, id: CallbackId) {
         self.servers.remove(&id);
         self.tokens.remove(&id);
+        self.unconsidered.remove(&id);
         self.version += 1;
     }
 
@@ -71,6 +79,12 @@ impl World {
     pub fn callback_of(&self, project: ProjectId, name: &NotifyName) -> Option<&Arc<Callback>> {
         let mut of_project = self.callbacks().filter(|it| it.project == project);
         of_project.find(|callback| callback.name == *name)
+    }
+
+    /// Callback servers with interactions that a scan has not considered yet.
+    pub(crate) fn callbacks_with_unconsidered(&self) -> impl Iterator<Item = &Arc<Callback>> {
+        let servers = self.callbacks.unconsidered.iter();
+        servers.filter_map(|id| self.callback(*id))
     }
 
     /// Callback servers whose files are being removed.

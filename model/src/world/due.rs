@@ -70,7 +70,7 @@ impl World {
 
     /// True if a job of the scan must end before its trigger is checked. A dispatched job is never replaced. The
     /// trigger of a suspended scan creates no job, so no job prevents its check.
-    fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
+    pub(super) fn is_held_up(&self, scan: &ScanKey, by: &[Overlap]) -> bool {
         if self.suspension(scan).is_some() {
             return false;
         }
@@ -186,6 +186,11 @@ impl World {
             from.filter_map(|from| scan.on.next_slot(from)).min()
         });
         let unseen = scan.is_some_and(|(workflow, scan)| self.has_unseen(workflow, scan, key));
+        let heard = scan.and_then(|(workflow, scan)| {
+            let server = scan.on.callback.as_ref()?.server.clone();
+            Some((workflow.record.project, server))
+        });
+        self.triggers.set_listener(key, heard);
         self.triggers.set_next(key, next);
         self.triggers.set_cursor(key, cursor);
         self.triggers.set_unseen(key, unseen);

@@ -1,8 +1,10 @@
 //! An index of the triggers to check, so that nobody has to visit all scans.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{ScanKey, Timestamp, WorkflowId};
+use workflow::notify::NotifyName;
+
+use crate::{ProjectId, ScanKey, Timestamp, WorkflowId};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Triggers {
@@ -11,6 +13,8 @@ pub(super) struct Triggers {
     pub(super) unseen: BTreeSet<ScanKey>,
     pub(super) cursors: HashMap<ScanKey, Timestamp>,
     pub(super) by_cursor: BTreeSet<(Timestamp, ScanKey)>,
+    /// The scans that a callback server with this name starts.
+    pub(super) listeners: BTreeMap<(ProjectId, NotifyName), BTreeSet<ScanKey>>,
 }
 
 impl Triggers {
@@ -30,12 +34,24 @@ impl Triggers {
         }
     }
 
+    /// A change of the server comes with a new revision, which first forgets all triggers of its workflow.
+    pub(super) fn set_listener(&mut self, scan: &ScanKey, server: Option<(ProjectId, NotifyName)>) {
+        if let Some(server) = server {
+            let listeners = self.listeners.entry(server).or_default();
+            listeners.insert(scan.clone());
+        }
+    }
+
     pub(super) fn forget(&mut self, workflow: WorkflowId) {
         self.next.retain(|scan, _| scan.workflow != workflow);
         self.by_time.retain(|(_, scan)| scan.workflow != workflow);
         self.cursors.retain(|scan, _| scan.workflow != workflow);
         self.by_cursor.retain(|(_, scan)| scan.workflow != workflow);
         self.unseen.retain(|scan| scan.workflow != workflow);
+        self.listeners.retain(|_, scans| {
+            scans.retain(|scan| scan.workflow != workflow);
+            !scans.is_empty()
+        });
     }
 }
 

@@ -18,9 +18,11 @@ impl World {
     pub fn revision_to_run(&self, job: &Job) -> RevisionId {
         let newest = self.workflows.get(&job.workflow.id);
         match (&job.state, job.trigger, newest) {
-            (JobState::Scheduled, Trigger::Cron | Trigger::Expr, Some(newest)) => {
-                newest.revision.id
-            }
+            (
+                JobState::Scheduled,
+                Trigger::Cron | Trigger::Expr | Trigger::Callback,
+                Some(newest),
+            ) => newest.revision.id,
             _ => job.revision.id,
         }
     }

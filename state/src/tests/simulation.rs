@@ -54,7 +54,7 @@ impl Trace {
 }
 
 /// Runs a seed. If it fails, the error has its last steps.
-fn run(seed: u64, prints: bool) -> Result<[usize; 4], String> {
+fn run(seed: u64, prints: bool) -> Result<[usize; 5], String> {
     let trace = Arc::new(Mutex::new(Trace {
         prints,
         ..Trace::default()
@@ -110,7 +110,7 @@ fn despite_all_faults_nothing_is_lost_and_nothing_happens_twice() {
     let seeds = number("EVERSCAN_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
     let work = || {
-        let mut counts = [0; 4];
+        let mut counts = [0; 5];
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds {
@@ -136,4 +136,5 @@ fn despite_all_faults_nothing_is_lost_and_nothing_happens_twice() {
     assert!(sum(1) > 10 * seeds, "too few messages are sent");
     assert!(sum(2) > seeds / 10, "users make too few jobs");
     assert!(sum(3) > seeds / 10, "steps make too few jobs");
+    assert!(sum(4) > seeds, "interactions make too few jobs");
 }

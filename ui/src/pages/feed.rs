@@ -172,6 +172,7 @@ const fn drawing(cause: &LedgerCause) -> &'static str {
         LedgerCause::Slots { .. } | LedgerCause::Resumed { .. } | LedgerCause::Clock { .. } => {
             "cron"
         }
+        LedgerCause::Interactions { .. } => "callback",
         LedgerCause::Success { .. }
         | LedgerCause::Activation { .. }
         | LedgerCause::Failure { .. }
@@ -214,7 +215,7 @@ fn ended(scan: &str, job: &JobLine, older: &[JobLine]) -> Markup {
 fn trigger_phrase(job: &JobLine) -> String {
     match job.trigger {
         wire::Trigger::Dispatch => trigger_word(job.trigger).to_owned(),
-        wire::Trigger::Cron | wire::Trigger::Expr => {
+        wire::Trigger::Cron | wire::Trigger::Expr | wire::Trigger::Callback => {
             format!("by its {}", trigger_word(job.trigger))
         }
     }

@@ -163,7 +163,7 @@ fn fields(page: &Jobs<'_>) -> Markup {
 /// The triggers and their names. An unknown text stays in the list, so that its error has something to refer to.
 fn triggers(chosen: &str) -> Vec<(String, String)> {
     let mut options = vec![(String::new(), "anything".to_owned())];
-    for trigger in [Trigger::Dispatch, Trigger::Cron, Trigger::Expr] {
+    for &trigger in Trigger::ALL {
         let name = trigger.as_str().to_owned();
         options.push((name, trigger_word(trigger).to_owned()));
     }

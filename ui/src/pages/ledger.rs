@@ -23,6 +23,7 @@ pub(super) fn ledger(scan: &Scan, records: &[LedgerRecord]) -> Markup {
 /// Why a ledger is empty.
 const fn nothing_yet(scan: &Scan) -> &'static str {
     match (&scan.cron, &scan.expr) {
+        (None, None) if scan.callback.is_some() => "No interaction has come yet.",
         (Some(_), Some(_)) => "Its schedule and its expression have not been evaluated yet.",
         (Some(_), None) => "Its schedule has not been evaluated yet.",
         (None, Some(_)) => "Its expression has not been evaluated yet.",

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 use wire::{
-    JobLine, LedgerRecord, Page, ScanStatus, Scope, Slot, SuspendedPart, UnfinishedJob, Why,
+    JobLine, LedgerRecord, Listening, Page, ScanStatus, Scope, Slot, SuspendedPart, UnfinishedJob,
+    Why,
 };
 
 use super::ledger::{evaluation, ledger};
@@ -175,6 +176,7 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                 }
                 @for message in &why.messages { p { "About its newest job: a message " (sent(message)) "." } }
                 @if let Some(cut) = &why.cut_job { p.note { "The log of " (job_link(cut.id)) " was cut at its limit." } }
+                @if let Some(listening) = &why.callback { (heard(listening)) }
                 @match &why.expr {
                     Some(watching) => {
                         p { "Its expression now:" }
@@ -188,10 +190,34 @@ fn now(visit: &Visit, page: &ScanPage<'_>) -> Markup {
                         }
                     }
                     None if why.cron.is_some() => { p { "It has no expression: " (then) "its schedule starts it, or somebody by hand." } }
+                    None if why.callback.is_some() => {}
                     None => { p { "It has neither a schedule nor an expression: " (then) "somebody starts it by hand." } }
                 }
             }
         }))
+    }
+}
+
+fn heard(listening: &Listening) -> Markup {
+    html! {
+        p {
+            "Interactions of callback server "
+            @match &listening.id {
+                Some(id) => a href=(links::callback(id)) { (listening.server) },
+                None => b { (listening.server) },
+            }
+            " start it, at most every " (listening.min_interval) "."
+            @if let Some(number) = listening.considered { " It has considered them up to number " (number) "." }
+        }
+        @if let Some(problem) = &listening.problem { p { b { "None can come" } ": " (problem) "." } }
+        @if let Some(waiting) = &listening.waiting {
+            p {
+                (count(waiting.count, "interaction waits", "interactions wait")) " (" (waiting.first)
+                @if waiting.last > waiting.first { " to " (waiting.last) }
+                ") until " (waiting.until) "."
+                @if waiting.own > 0 { " " (waiting.own) " of them used names of its own jobs and start nothing." }
+            }
+        }
     }
 }
 

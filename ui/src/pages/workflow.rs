@@ -133,7 +133,7 @@ const READ_WHOLE: usize = 8;
 fn graph_card(page: &WorkflowPage<'_>, name: &str) -> Markup {
     let side = html! {
         // The legend of the icons.
-        @for one in [Trigger::Cron, Trigger::Expr, Trigger::Dispatch] { (trigger(one)) }
+        @for one in [Trigger::Cron, Trigger::Expr, Trigger::Callback, Trigger::Dispatch] { (trigger(one)) }
         @if page.focus.is_some() || page.scans.len() > READ_WHOLE { (focus(page, name)) }
     };
     let title = match page.focus {
@@ -252,7 +252,11 @@ pub(super) fn starts(scan: &Scan) -> Markup {
             @if scan.cron.is_some() { " or " }
             code { (expr) }
         }
-        @match (&scan.inputs, scan.cron.is_none() && scan.expr.is_none()) {
+        @if let Some(callback) = &scan.callback {
+            @if scan.cron.is_some() || scan.expr.is_some() { " or " }
+            "callback " code { (callback) }
+        }
+        @match (&scan.inputs, scan.cron.is_none() && scan.expr.is_none() && scan.callback.is_none()) {
             (Some(inputs), true) if inputs.is_empty() => { "by hand" }
             (Some(inputs), true) => { "by hand, " (count(inputs.len() as u64, "input", "inputs")) }
             _ => {}

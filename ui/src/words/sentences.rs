@@ -8,6 +8,8 @@ use wire::{
     Trigger,
 };
 
+use crate::links;
+
 use super::{at, between, bytes, count, explained, job_link, running_for, with_code};
 
 /// Why a job exists and how it ended, in one or two sentences. `made_by` is the ledger record of its creation,
@@ -78,11 +80,37 @@ fn cause_sentence(job: &Job, made_by: Option<&LedgerRecord>) -> Markup {
             @if let Some(earlier) = job.rerun_of { ": " (job_link(earlier)) " was run again" }
             "."
         },
+        (Some(LedgerCause::Interactions { .. }), _) | (_, Trigger::Callback) => html! {
+            (verb) " because of " (heard_by(job)) "."
+        },
         (_, Trigger::Cron) => html! { (verb) " by its schedule." },
         (_, Trigger::Expr) if !job.causes.is_empty() => html! {
             (verb) " because of " (causes(&job.causes)) ": the expression was true."
         },
         (_, Trigger::Expr) => html! { (verb) " because its expression became true." },
+    }
+}
+
+fn heard_by(job: &Job) -> Markup {
+    html! {
+        @match &job.callback {
+            Some(it) => {
+                (interactions(&it.server, &it.name, it.first, it.last, it.count))
+                @if let Some(planted) = it.job { ", of a name that " (job_link(planted)) " has planted" }
+            }
+            None => "interactions of a callback server",
+        }
+    }
+}
+
+/// Interactions of a callback server, with links to it and to the first of them.
+fn interactions(server: &str, name: &str, first: u64, last: u64, number: u64) -> Markup {
+    html! {
+        (count(number, "interaction", "interactions")) " of callback server "
+        a href=(links::callback(server)) { (name) } " ("
+        a href=(links::interaction(server, first)) { (first) }
+        @if last > first { " to " a href=(links::interaction(server, last)) { (last) } }
+        ")"
     }
 }
 
@@ -252,6 +280,17 @@ pub fn cause(record: &LedgerRecord) -> Markup {
             html! { "revision " (revision) " added or changed the scan" }
         }
         LedgerCause::Failure { scan, job } => html! { b { (scan) } " failed " (job_link(*job)) },
+        LedgerCause::Interactions {
+            server,
+            name,
+            first,
+            last,
+            count: all,
+            own,
+        } => html! {
+            (interactions(server, name, *first, *last, *all))
+            @if *own > 0 { ", " (own) " of names of its own jobs" }
+        },
         LedgerCause::Claim { job } => html! { "a runner claimed " (job_link(*job)) },
         LedgerCause::Clock { cursor } => html! {
             "the clock was behind " (at(*cursor)) ", and the schedule had already run up to that time"

@@ -152,6 +152,7 @@ fn scan(name: &str, reads: &[(&str, How)]) -> Scan {
         cron: None,
         timezone: None,
         expr: None,
+        callback: None,
         inputs: None,
         artifacts: Vec::new(),
         reads: reads.iter().map(reading).collect(),

@@ -177,6 +177,15 @@ pub(crate) fn job(texts: Texts, number: u128, state: JobState) -> Job {
         not_before: None,
         causes: Vec::new(),
         hops: 0,
+        callback: Some(CallbackCause {
+            server: "abcdefghijklmnop".to_owned(),
+            name: texts.text("shop"),
+            first: 41,
+            last: 45,
+            count: 4,
+            types: vec!["dns".to_owned()],
+            job: Some(id(7)),
+        }),
         started_at: started.then(|| ago(252)),
         finished_at: state.is_terminal().then(|| ago(12)),
         runner: started.then(|| RunnerRef {

@@ -46,6 +46,7 @@ pub(crate) fn scan(texts: Texts) -> Scan {
         cron: Some(texts.text("0 */6 * * *")),
         timezone: Some(texts.text("Europe/Berlin")),
         expr: Some(texts.text("scans.hosts.has_diff()")),
+        callback: Some(texts.text("shop")),
         inputs: Some(vec![
             ScanInput {
                 description: Some(texts.text("The domain and all below it.")),
@@ -225,6 +226,20 @@ pub(crate) fn why(texts: Texts) -> Why {
             next: Some(now()),
             next_schedule: None,
             ahead: Some(now() + TimeDelta::hours(3)),
+        }),
+        callback: Some(Listening {
+            server: texts.text("shop"),
+            id: Some("abcdefghijklmnop".to_owned()),
+            min_interval: "1m".to_owned(),
+            problem: None,
+            considered: Some(40),
+            waiting: Some(WaitingInteractions {
+                first: 41,
+                last: 45,
+                count: 4,
+                own: 1,
+                until: texts.text("the scan is resumed"),
+            }),
         }),
         expr: Some(Watching {
             expression: texts.text("scans.hosts.has_diff()"),

@@ -34,7 +34,8 @@ mod tests {
 
     use super::*;
     use crate::context::{
-        ArtifactSummary, JobIdentity, JobSummary, News, Processed, ScanHistory, StepSummary,
+        ArtifactSummary, CallbackSummary, JobIdentity, JobSummary, News, Processed, ScanHistory,
+        StepSummary,
     };
     use crate::dispatch::InputValue;
 
@@ -96,6 +97,14 @@ mod tests {
                     InputValue::Number("2.5".parse().unwrap()),
                 ),
             ]),
+            callback: CallbackSummary {
+                server: "shop".to_owned(),
+                count: 2,
+                first: 3,
+                last: 5,
+                types: vec!["dns".to_owned()],
+                job: "j".to_owned(),
+            },
             scans: BTreeMap::from([("a".to_owned(), scan)]),
             steps: BTreeMap::from([("first".to_owned(), step)]),
             ok: true,

@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use super::{Change, Edit, Part, readers, steps};
 use crate::checkout::Checkout;
 use crate::cron::Schedules;
-use crate::definition::{Artifact, Expect, Retry, Scan, Triggers, Variable, Workflow};
+use crate::definition::{Artifact, Expect, OnCallback, Retry, Scan, Triggers, Variable, Workflow};
 use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
 use crate::expression::Expression;
@@ -99,6 +99,7 @@ fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
         timezone,
         catch_up,
         expr,
+        callback,
         dispatch,
     } = before;
     let mut changes = Changes::of(Part::Itself);
@@ -114,6 +115,11 @@ fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
         word(after.catch_up.name()),
     );
     changes.meaning(Some("expr"), expr.as_ref(), after.expr.as_ref());
+    changes.compare(
+        "callback",
+        callback.as_ref().map(callback_of),
+        after.callback.as_ref().map(callback_of),
+    );
     let is_there = |is_there: bool| is_there.then(|| "{}".to_owned());
     changes.compare(
         "dispatch",
@@ -135,6 +141,15 @@ fn triggers(before: &Triggers, after: &Triggers) -> Vec<Change> {
         found.extend(changes.found);
     }
     found
+}
+
+fn callback_of(callback: &OnCallback) -> String {
+    let OnCallback {
+        server,
+        min_interval,
+    } = callback;
+    let interval = format_duration(*min_interval);
+    format!("{{ server: {server}, min_interval: {interval} }}")
 }
 
 fn variables(before: &[Variable], after: &[Variable], found: &mut Vec<Change>) {

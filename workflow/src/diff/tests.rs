@@ -279,6 +279,23 @@ fn the_other_members_of_a_scan_are_compared() {
 }
 
 #[test]
+fn a_callback_is_compared_with_its_interval() {
+    let yaml = |callback: &str| {
+        format!("scans: {{a: {{on: {{callback: {callback}}}, steps: [{{run: x}}]}}}}")
+    };
+    check(
+        &yaml("{server: shop}"),
+        &yaml("{server: shop, min_interval: 1h}"),
+        "scan `a`: callback `{ server: shop, min_interval: 1m }` → `{ server: shop, min_interval: 1h }`",
+    );
+    check(
+        &yaml("{server: shop}"),
+        &yaml("{server: shop, min_interval: 60s}"),
+        "",
+    );
+}
+
+#[test]
 fn artifacts_with_their_members_and_their_order() {
     check(
         &scan(

@@ -123,6 +123,11 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
             at(report, "/on/expr"),
             json!("!scans.build.has_diff()"),
         ),
+        (
+            &keys::ON,
+            at(report, "/on/callback"),
+            json!({ "server": "shop" }),
+        ),
         (&keys::ON, at(report, "/on/dispatch"), json!({})),
         (
             &keys::DISPATCH,

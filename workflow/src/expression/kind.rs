@@ -39,7 +39,7 @@ pub(super) enum Kind {
     ProcessedArtifact,
     /// A step of the same job.
     Step,
-    /// `scans` itself. Like the five kinds below, it is not a value, but its members are.
+    /// `scans` itself. Like the kinds below, it is not a value, but its members are.
     Scans,
     Vars,
     Secrets,
@@ -47,6 +47,8 @@ pub(super) enum Kind {
     Steps,
     /// What a notification is about. Its members are texts.
     Event,
+    /// The interactions that started the job.
+    Callback,
 }
 
 pub(super) const JOB_MEMBERS: [&str; 9] = [
@@ -61,12 +63,20 @@ pub(super) const JOB_MEMBERS: [&str; 9] = [
     "outputs",
 ];
 
+const CALLBACK_MEMBERS: [&str; 6] = ["server", "count", "first", "last", "types", "job"];
+
 impl Kind {
     /// Whether the kind is not a value, but its members are.
     pub(super) const fn is_namespace(&self) -> bool {
         matches!(
             self,
-            Self::Scans | Self::Vars | Self::Secrets | Self::Inputs | Self::Steps | Self::Event
+            Self::Scans
+                | Self::Vars
+                | Self::Secrets
+                | Self::Inputs
+                | Self::Steps
+                | Self::Event
+                | Self::Callback
         )
     }
 
@@ -138,9 +148,12 @@ impl Kind {
             (Self::Artifact, "size") => Some(Self::Int),
             (Self::Processed, "id") | (Self::ProcessedArtifact, "checksum") => Some(Self::Text),
             (Self::Processed, "artifacts") => Some(Self::Map(Box::new(Self::ProcessedArtifact))),
+            (Self::Callback, "server" | "job") => Some(Self::Text),
+            (Self::Callback, "count" | "first" | "last") => Some(Self::Int),
+            (Self::Callback, "types") => Some(Self::List(Box::new(Self::Text))),
             (Self::Event, name) if EVENT_MEMBERS.contains(&name) => Some(Self::Text),
             (Self::Identity | Self::Job | Self::Artifact | Self::Step | Self::Event, _)
-            | (Self::Processed | Self::ProcessedArtifact, _) => None,
+            | (Self::Processed | Self::ProcessedArtifact | Self::Callback, _) => None,
             _ => return Err(()),
         })
     }
@@ -155,6 +168,7 @@ impl Kind {
             Self::ProcessedArtifact => &["checksum"],
             Self::Step => &["outputs"],
             Self::Event => &EVENT_MEMBERS,
+            Self::Callback => &CALLBACK_MEMBERS,
             _ => &[],
         }
     }
@@ -186,6 +200,7 @@ impl fmt::Display for Kind {
             Self::Secrets => "`secrets`",
             Self::Inputs => "`inputs`",
             Self::Event => "`event`",
+            Self::Callback => "`callback`",
         })
     }
 }
@@ -236,7 +251,7 @@ impl Shape {
             Kind::Text => (0, OWN_TEXT_BYTES),
             Kind::Bytes | Kind::Event => (0, FOREIGN_TEXT_BYTES),
             Kind::Identity | Kind::Job | Kind::Artifact | Kind::Step => (0, OWN_TEXT_BYTES),
-            Kind::Processed | Kind::ProcessedArtifact => (0, OWN_TEXT_BYTES),
+            Kind::Processed | Kind::ProcessedArtifact | Kind::Callback => (0, OWN_TEXT_BYTES),
             Kind::History(_) => (HISTORY_LENGTH, OWN_TEXT_BYTES),
             Kind::List(_) | Kind::Map(_) => (ARTIFACTS, ARTIFACTS * OWN_TEXT_BYTES),
             Kind::Any | Kind::Scans | Kind::Vars | Kind::Secrets | Kind::Inputs | Kind::Steps => {

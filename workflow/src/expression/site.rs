@@ -51,7 +51,7 @@ enum Since {
 }
 
 /// Every name, with its kind, and from when on it exists.
-const ROOTS: [(&str, Kind, Since); 13] = [
+const ROOTS: [(&str, Kind, Since); 14] = [
     ("id", Kind::Text, Since::Job),
     ("name", Kind::Text, Since::Job),
     ("scans", Kind::Scans, Since::Trigger),
@@ -62,6 +62,7 @@ const ROOTS: [(&str, Kind, Since); 13] = [
     ("secrets", Kind::Secrets, Since::Job),
     ("inputs", Kind::Inputs, Since::Job),
     ("steps", Kind::Steps, Since::Step),
+    ("callback", Kind::Callback, Since::Job),
     ("ok", Kind::Bool, Since::Job),
     ("always", Kind::Bool, Since::Job),
     ("event", Kind::Event, Since::Message),

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::{EvaluationError, Expression, Sandbox, Site, Value, should_run};
-use crate::context::{ArtifactSummary, Context, JobIdentity, JobSummary, ScanHistory, StepSummary};
+use crate::context::{
+    ArtifactSummary, CallbackSummary, Context, JobIdentity, JobSummary, ScanHistory, StepSummary,
+};
 use crate::dispatch::InputValue;
 use crate::limits::HISTORY_JOBS;
 
@@ -77,6 +79,14 @@ fn context() -> Context {
             ("text".to_owned(), InputValue::Text("a".to_owned())),
             ("flag".to_owned(), InputValue::Bool(true)),
         ]),
+        callback: CallbackSummary {
+            server: "shop".to_owned(),
+            count: 2,
+            first: 3,
+            last: 5,
+            types: vec!["dns".to_owned(), "http".to_owned()],
+            job: "job-0".to_owned(),
+        },
         steps: BTreeMap::from([(
             "first".to_owned(),
             StepSummary {
@@ -116,6 +126,15 @@ fn names_stand_for_what_the_context_holds() {
         ("inputs.text", text("a")),
         ("inputs.flag", Ok(Value::Bool(true))),
         ("ok && always", Ok(Value::Bool(true))),
+        ("callback.server + callback.job", text("shopjob-0")),
+        (
+            "callback.count + callback.last - callback.first",
+            Ok(Value::Int(4)),
+        ),
+        (
+            "'http' in callback.types && callback.types[0] == 'dns' && callback.types.size() == 2",
+            Ok(Value::Bool(true)),
+        ),
         (
             "has(vars.TARGET) && !has(vars.OTHER)",
             Ok(Value::Bool(true)),

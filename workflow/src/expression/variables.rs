@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use cel_interpreter::ExecutionError;
 use cel_interpreter::common::traits::Container;
-use cel_interpreter::common::types::{CelBool, CelDouble, CelInt, CelString, Type};
+use cel_interpreter::common::types::{CelBool, CelDouble, CelInt, CelList, CelString, Type};
 use cel_interpreter::common::value::{CowVal, Val};
 use cel_interpreter::context::VariableResolver;
 
 use super::cel_value::cel_value;
 use super::history::{self, Scans, name_of};
 use super::reads::{Reads, Recorder};
-use crate::context::{Context, StepSummary};
+use crate::context::{CallbackSummary, Context, StepSummary};
 use crate::dispatch::InputValue;
 use crate::number::Number;
 
@@ -28,6 +28,7 @@ pub(super) struct Variables {
     vars: Table,
     secrets: Table,
     inputs: Table,
+    callback: Table,
     scans: Scans,
     steps: BTreeMap<String, StepSummary>,
     event: Table,
@@ -104,6 +105,7 @@ impl Variables {
                 label: "inputs",
                 entries: inputs,
             },
+            callback: callback(context.callback),
             scans: Scans::new(context.scans, &recorder),
             steps: context.steps,
             event: texts("event", BTreeMap::new()),
@@ -125,6 +127,7 @@ impl VariableResolver for Variables {
             "vars" => &self.vars,
             "secrets" => &self.secrets,
             "inputs" => &self.inputs,
+            "callback" => &self.callback,
             "scans" => &self.scans,
             "steps" => return Some(self.steps()),
             "event" => &self.event,
@@ -157,6 +160,7 @@ impl Table {
             Some(Entry::Bool(value)) => Ok(CowVal::Borrowed(value)),
             Some(Entry::Whole(value)) => Ok(CowVal::Borrowed(value)),
             Some(Entry::Fraction(value)) => Ok(CowVal::Borrowed(value)),
+            Some(Entry::Texts(values)) => Ok(CowVal::Borrowed(values)),
             None => {
                 let key = format!("{}.{name}", self.label);
                 Err(ExecutionError::no_such_key(&key))
@@ -171,12 +175,36 @@ fn texts(label: &'static str, values: BTreeMap<String, String>) -> Table {
     Table { label, entries }
 }
 
+fn callback(cause: CallbackSummary) -> Table {
+    let whole = |number: u64| Entry::Whole(CelInt::from(i64::try_from(number).unwrap_or(i64::MAX)));
+    let text = |text: String| Entry::Text(CelString::from(text));
+    let types = cause.types.into_iter();
+    let types: Vec<Box<dyn Val>> = types
+        .map(|name| Box::new(CelString::from(name)) as Box<dyn Val>)
+        .collect();
+    let entries = [
+        ("count", whole(cause.count)),
+        ("first", whole(cause.first)),
+        ("job", text(cause.job)),
+        ("last", whole(cause.last)),
+        ("server", text(cause.server)),
+        ("types", Entry::Texts(CelList::from(types))),
+    ];
+    Table {
+        label: "callback",
+        entries: entries
+            .map(|(name, entry)| (Cow::Borrowed(name), entry))
+            .into(),
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Entry {
     Text(CelString<'static>),
     Bool(CelBool),
     Whole(CelInt),
     Fraction(CelDouble),
+    Texts(CelList<'static>),
 }
 
 impl Entry {

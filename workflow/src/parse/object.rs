@@ -25,7 +25,10 @@ pub(crate) mod keys {
         "checkout",
         "expect",
     ];
-    pub(crate) const ON: [&str; 5] = ["cron", "expr", "dispatch", "timezone", "catch_up"];
+    pub(crate) const ON: [&str; 6] = [
+        "cron", "expr", "callback", "dispatch", "timezone", "catch_up",
+    ];
+    pub(crate) const CALLBACK: [&str; 2] = ["server", "min_interval"];
     pub(crate) const DISPATCH: [&str; 1] = ["inputs"];
     pub(crate) const INPUT: [&str; 5] = ["description", "type", "options", "required", "default"];
     pub(crate) const ARTIFACT: [&str; 7] = [

@@ -18,7 +18,7 @@ const SHOWN: usize = 5;
 
 /// How a scan starts.
 enum Start {
-    /// By a schedule, by a declared dispatch, or by a part that could not be read.
+    /// By a schedule, by a callback, by a declared dispatch, or by a part that could not be read.
     Itself,
     /// After a success of one of these scans.
     After(Vec<usize>),
@@ -81,8 +81,11 @@ impl Reader<'_> {
         triggers: &ReadTriggers,
         places: &HashMap<&str, usize>,
     ) -> Start {
-        let starts_otherwise = member(&scan.value, "on")
-            .is_some_and(|on| member(on, "cron").or(member(on, "dispatch")).is_some());
+        let starts_otherwise = member(&scan.value, "on").is_some_and(|on| {
+            ["cron", "callback", "dispatch"]
+                .iter()
+                .any(|key| member(on, key).is_some())
+        });
         let read = triggers.read.as_ref();
         let Some(expr) = read.and_then(|triggers| triggers.expr.as_ref()) else {
             return Start::Itself;

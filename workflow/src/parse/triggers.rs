@@ -9,12 +9,13 @@ use chrono_tz::Tz;
 use super::Reader;
 use super::object::{Object, keys};
 use crate::cron::{Cron, Schedules};
-use crate::definition::{CatchUp, Triggers};
+use crate::definition::{CatchUp, OnCallback, Triggers};
 use crate::diagnostic::Code;
 use crate::dispatch::{Dispatch, Input, InputKind, InputValue};
 use crate::expression::{Holder, Names, Site};
-use crate::limits::{INPUT_CHARS, INPUTS, OPTIONS, SCHEDULES, TRIGGERS_BYTES};
+use crate::limits::{CALLBACK_INTERVAL, INPUT_CHARS, INPUTS, OPTIONS, SCHEDULES, TRIGGERS_BYTES};
 use crate::names::{ScanName, check_variable_name};
+use crate::notify::NotifyName;
 use crate::number::Number;
 use crate::suggestion::did_you_mean;
 use crate::timezone::parse_timezone;
@@ -40,7 +41,7 @@ impl Reader<'_> {
             bytes += on.bytes_for(&name, is_expected);
             if bytes > TRIGGERS_BYTES {
                 let message = format!(
-                    "up to scan `{name}` the schedules and expressions of `on` take {bytes} bytes; at most \
+                    "up to scan `{name}` the triggers of `on` take {bytes} bytes; at most \
                      {TRIGGERS_BYTES} are allowed, about 5,900 short ones"
                 );
                 self.report
@@ -80,7 +81,7 @@ impl Reader<'_> {
         let Content::Map(members) = &scan.value.content else {
             return None;
         };
-        let no_trigger = "a scan needs `on` with `cron`, `expr` or `dispatch`";
+        let no_trigger = "a scan needs `on` with `cron`, `expr`, `callback` or `dispatch`";
         let Some(on) = members.iter().find(|entry| &*entry.key == "on") else {
             let message = format!("nothing starts scan `{}`", scan.shown_key());
             self.report
@@ -99,16 +100,17 @@ impl Reader<'_> {
             self.report
                 .error(on.value.span, Code::WrongType, message)
                 .hint(
-                    "write `cron`, `expr` or `dispatch` below it, as in `on: {dispatch: {}}`; a push changes what runs \
+                    "write `cron`, `expr`, `callback` or `dispatch` below it, as in `on: {dispatch: {}}`; a push changes what runs \
                      and starts nothing",
                 );
             return None;
         }
         let object = Object::of(&on.value, "`on`", "{ dispatch: {} }", &mut self.report)?;
         object.check_keys(&keys::ON, &mut self.report);
-        let [cron_entry, expr_entry, dispatch_entry] =
-            ["cron", "expr", "dispatch"].map(|key| object.get(key));
-        if cron_entry.or(expr_entry).or(dispatch_entry).is_none() {
+        let [cron_entry, expr_entry, callback_entry, dispatch_entry] =
+            ["cron", "expr", "callback", "dispatch"].map(|key| object.get(key));
+        let starts_itself = cron_entry.or(expr_entry).or(callback_entry).is_some();
+        if !starts_itself && dispatch_entry.is_none() {
             let message = format!("nothing starts scan `{}`", scan.shown_key());
             self.report
                 .error(on.key_span, Code::NoTrigger, message)
@@ -125,7 +127,7 @@ impl Reader<'_> {
         let cron = cron_entry.and_then(|entry| self.schedules(entry));
         let expr =
             expr_entry.and_then(|entry| self.expression(entry, "`expr`", Site::Trigger, &names));
-        let starts_itself = cron_entry.or(expr_entry).is_some();
+        let callback = callback_entry.and_then(|entry| self.on_callback(entry));
         let dispatch = dispatch_entry.and_then(|entry| self.dispatch(entry, starts_itself));
         let timezone = object
             .get("timezone")
@@ -149,8 +151,55 @@ impl Reader<'_> {
             timezone: timezone.unwrap_or(Tz::UTC),
             catch_up: catch_up.unwrap_or_default(),
             expr,
+            callback,
             dispatch,
         })
+    }
+
+    fn on_callback(&mut self, entry: &Entry) -> Option<OnCallback> {
+        let object = Object::of(
+            &entry.value,
+            "`callback`",
+            "{ server: NAME }",
+            &mut self.report,
+        )?;
+        object.check_keys(&keys::CALLBACK, &mut self.report);
+        let min_interval = match object.get("min_interval") {
+            None => CALLBACK_INTERVAL,
+            Some(entry) => {
+                let interval = self.duration(entry, "`min_interval`", None)?;
+                if interval < CALLBACK_INTERVAL {
+                    let message = "`min_interval` is shorter than 1m";
+                    self.report
+                        .error(entry.value.span, Code::InvalidValue, message)
+                        .hint("interactions that come within a minute start one job together");
+                    return None;
+                }
+                interval
+            }
+        };
+        let Some(server) = object.get("server") else {
+            self.report
+                .error(
+                    entry.key_span,
+                    Code::MissingKey,
+                    "`callback` has no `server`",
+                )
+                .hint("write the name of a callback server: `callback: {server: NAME}`");
+            return None;
+        };
+        let name = self.text(&server.value, "`server`")?;
+        match NotifyName::new(name) {
+            Ok(server) => Some(OnCallback {
+                server,
+                min_interval,
+            }),
+            Err(error) => {
+                self.report
+                    .error(server.value.span, Code::InvalidName, error.to_string());
+                None
+            }
+        }
     }
 
     /// One schedule, or a list of schedules.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::Template;
-use crate::context::Context;
+use crate::context::{CallbackSummary, Context};
 use crate::diagnostic::Code;
 use crate::dispatch::InputValue;
 use crate::expression::{EvaluationError, Sandbox, Site};
@@ -16,6 +16,7 @@ fn context() -> Context {
         vars: BTreeMap::from([("A".to_owned(), "${{ project.id }}".to_owned())]),
         secrets: BTreeMap::new(),
         inputs: BTreeMap::from([("flag".to_owned(), InputValue::Bool(true))]),
+        callback: CallbackSummary::default(),
         scans: BTreeMap::new(),
         steps: BTreeMap::new(),
         ok: true,

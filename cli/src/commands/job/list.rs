@@ -19,7 +19,12 @@ const STATES: [JobState; 6] = [
     JobState::Skipped,
 ];
 
-const TRIGGERS: [Trigger; 3] = [Trigger::Dispatch, Trigger::Cron, Trigger::Expr];
+const TRIGGERS: [Trigger; 4] = [
+    Trigger::Dispatch,
+    Trigger::Cron,
+    Trigger::Expr,
+    Trigger::Callback,
+];
 
 #[derive(Debug, Args)]
 pub(crate) struct List {

@@ -2,12 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use wire::{Artifact, ArtifactProgress, Job, LogSummary, Step};
+use wire::{Artifact, ArtifactProgress, CallbackCause, Job, LogSummary, Step};
 
 use crate::commands::notify;
+use crate::commands::scan::range;
 use crate::follow::cut_at;
 use crate::limits;
 use crate::table::{Fields, Table, bytes, ids, short_commit, time, time_or_dash};
+
+/// The interactions that started a job.
+fn callback(cause: &CallbackCause) -> String {
+    let planted = match &cause.job {
+        Some(job) => format!(", of a name that job {job} has made"),
+        None => String::new(),
+    };
+    let range = range(cause.first, cause.last, cause.count);
+    format!(
+        "{range} of {} ({}){planted}",
+        cause.name,
+        cause.types.join(", ")
+    )
+}
 
 pub(super) fn text(job: &Job) -> String {
     let revision = &job.revision;
@@ -45,6 +60,7 @@ pub(super) fn text(job: &Job) -> String {
         .add_some("attempt", attempt(job))
         .add_some("not before", job.not_before.as_ref().map(time))
         .add_some("because of", ids(&job.causes))
+        .add_some("callback", job.callback.as_ref().map(callback))
         .add_some("hops", (job.hops > 0).then(|| job.hops.to_string()))
         .add_some("retried by", job.retried_by.map(|job| job.to_string()))
         .add_some("runner", job.runner.as_ref().map(|runner| &runner.name))

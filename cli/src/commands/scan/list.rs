@@ -53,7 +53,7 @@ fn table(page: &Page<ScanStatus>) -> String {
     table.text()
 }
 
-/// The schedule, the scans whose successes start the scan, and `dispatch` if the scan declares it.
+/// The schedule, the scans whose successes start the scan, the callback server, and `dispatch` if the scan declares it.
 pub(super) fn starts_by(status: &ScanStatus) -> String {
     let scan = &status.scan;
     let starting: Vec<&str> = scan
@@ -67,7 +67,11 @@ pub(super) fn starts_by(status: &ScanStatus) -> String {
         scans => format!("expr after {}", scans.join(", ")),
     });
     let cron = scan.cron.as_ref().map(|cron| format!("cron {cron}"));
+    let callback = scan.callback.as_ref().map(|it| format!("callback {it}"));
     let dispatch = scan.inputs.as_ref().map(|_| "dispatch".to_owned());
-    let all: Vec<String> = [cron, expr, dispatch].into_iter().flatten().collect();
+    let all: Vec<String> = [cron, expr, callback, dispatch]
+        .into_iter()
+        .flatten()
+        .collect();
     all.join("; ")
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Watching, Why};
+use wire::{Evaluation, LedgerCause, LedgerOutcome, LedgerRecord, Listening, Watching, Why};
 
 use crate::clause::{result, scan_line, tree};
 use crate::clock::moment;
@@ -106,6 +106,7 @@ fn text(why: &Why) -> String {
         .add_some("expr", why.expr.as_ref().map(|expr| &expr.expression))
         .add_some("is now", now.map(|now| result(&now.clause)))
         .add_some("evaluated", why.expr.as_ref().map(next_evaluation))
+        .add_some("callback", why.callback.as_ref().map(listening))
         .add_some(
             "not over",
             (!unfinished.is_empty()).then(|| unfinished.join(", ")),
@@ -141,11 +142,48 @@ fn text(why: &Why) -> String {
     if why.records.is_empty() {
         text.push_str(match (&why.cron, &why.expr) {
             _ if why.state == REMOVED => "No evaluation of its schedule or expression is on record.\n",
+            (None, None) if why.callback.is_some() => "No interaction has come yet.\n",
             (None, None) => "It has neither a schedule nor an expression: it runs when somebody dispatches it.\n",
             (Some(_), _) | (_, Some(_)) => "Never evaluated.\n",
         });
     }
     text
+}
+
+/// The callback server that starts the scan, and the interactions that wait.
+fn listening(it: &Listening) -> String {
+    let mut text = format!("{}, at most every {}", it.server, it.min_interval);
+    if let Some(number) = it.considered {
+        text.push_str(&format!("; considered up to interaction {number}"));
+    }
+    if let Some(problem) = &it.problem {
+        text.push_str(&format!("; none can come: {problem}"));
+    }
+    if let Some(waiting) = &it.waiting {
+        let range = range(waiting.first, waiting.last, waiting.count);
+        text.push_str(&format!(
+            "; {range} until {}{}",
+            waiting.until,
+            own(waiting.own)
+        ));
+    }
+    text
+}
+
+/// Interactions with their numbers.
+pub(in crate::commands) fn range(first: u64, last: u64, count: u64) -> String {
+    match count {
+        1 if first == last => format!("interaction {first}"),
+        1 => format!("1 interaction between {first} and {last}"),
+        _ => format!("{count} interactions from {first} to {last}"),
+    }
+}
+
+fn own(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        _ => format!(" ({count} of names that its own jobs made)"),
+    }
 }
 
 /// When the expression is evaluated again.
@@ -201,6 +239,17 @@ pub(super) fn ledger_record(record: &LedgerRecord) -> String {
             format!("revision {revision} added or changed the scan")
         }
         LedgerCause::Failure { scan, job } => format!("{scan} failed (job {job})"),
+        LedgerCause::Interactions {
+            name,
+            first,
+            last,
+            count,
+            own: of_own,
+            ..
+        } => {
+            let range = range(*first, *last, *count);
+            format!("callback server {name} had {range}{}", own(*of_own))
+        }
         LedgerCause::Claim { job } => format!("a runner came for job {job}"),
         LedgerCause::Clock { cursor } => format!("the clock was behind {}", time(cursor)),
         LedgerCause::Repeats { first, last, count } => {

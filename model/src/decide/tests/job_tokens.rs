@@ -199,6 +199,7 @@ fn a_rerun_by_a_step_continues_the_chain() {
     for hops in 1..=HOPS_BY_STEPS {
         test.claim(last, runner).unwrap();
         let again = Again {
+            callback: None,
             job: last,
             revision: None,
             source: None,

@@ -247,6 +247,7 @@ impl Story {
             actor: Actor::Daemon,
             idempotency: None,
             again: Some(Again {
+                callback: None,
                 job: job.id,
                 revision,
                 source: None,

@@ -27,6 +27,7 @@ fn again(job: &Job, revision: &Arc<Revision>) -> Dispatch {
         actor: Actor::Daemon,
         idempotency: None,
         again: Some(Again {
+            callback: None,
             job: job.id,
             revision: Some(revision.clone()),
             source: None,
@@ -70,6 +71,7 @@ fn a_rerun_can_use_the_active_revision() {
     test.push("nightly", &format!("{NIGHTLY}# changed\n"));
     let command = |test: &TestWorld| Dispatch {
         again: Some(Again {
+            callback: None,
             job: first.id,
             revision: None,
             source: None,

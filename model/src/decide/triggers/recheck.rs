@@ -33,7 +33,9 @@ pub(in crate::decide) fn rechecked(
     job: &Job,
 ) -> Option<(ActiveWorkflow, Expression)> {
     match (job.trigger, job.retry_of) {
-        (Trigger::Dispatch | Trigger::Cron, _) | (Trigger::Expr, Some(_)) => None,
+        (Trigger::Dispatch | Trigger::Cron | Trigger::Callback, _) | (Trigger::Expr, Some(_)) => {
+            None
+        }
         (Trigger::Expr, None) => {
             let subject = Subject::new(view, &job.scan_key())?;
             let expression = subject.scan()?.on.expr.clone()?;

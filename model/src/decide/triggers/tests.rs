@@ -12,6 +12,7 @@ use crate::{Actor, Change, JobId, JobState, Reason, RunnerId, Timestamp, Trigger
 mod clock;
 mod cycles;
 mod failures;
+mod heard;
 mod lists;
 mod news;
 mod outside;

@@ -191,6 +191,7 @@ fn a_dispatched_job_and_its_rerun_have_the_commit_of_the_dispatch() {
         actor: Actor::Daemon,
         idempotency: None,
         again: Some(Again {
+            callback: None,
             job: over.id,
             revision,
             source,

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use model::decide::{
     ApproveRemoval, Command, Consider, Considered, EndJob, Evaluate, Evaluated, ExplainedTrigger,
-    Fire, FollowClock, ForgetClocks, Loss, NoteClocks, RecordTip, StoreExpiry,
+    Fire, FollowClock, ForgetClocks, Hear, Loss, NoteClocks, RecordInteractions, RecordTip,
+    StoreExpiry,
 };
 use model::limits::TIMEOUT_END;
 use model::plan::Standing;
@@ -170,6 +171,12 @@ impl Daemon {
         answers
     }
 
+    /// Records interactions. What cannot be recorded is lost.
+    pub(super) async fn record(&mut self, record: RecordInteractions) {
+        let recorded = self.state.record_interactions(record).await;
+        drop(self.note(recorded));
+    }
+
     /// Applies the tip. After a failure, the next poll tries again.
     pub(super) async fn poll_source(&mut self, repository: &Repository) {
         let (name, now) = (source(), self.time.wall());
@@ -312,7 +319,10 @@ impl Daemon {
         let steady = self.time.steady();
         self.resting.retain(|_, until| *until > steady);
         let now = self.time.wall();
-        let (mut due, mut unseen) = self.state.read(|world| (world.due(now), world.unseen()));
+        let (mut due, mut unseen, (mut heard, _)) = self
+            .state
+            .read(|world| (world.due(now), world.unseen(), world.heard(now)));
+        heard.retain(|scan| !self.resting.contains_key(scan));
         due.retain(|scan| !self.resting.contains_key(scan));
         unseen.retain(|scan| !self.resting.contains_key(scan));
         let fire = due.into_iter().map(|scan| Fire { scan }).collect();
@@ -323,6 +333,12 @@ impl Daemon {
             consider.push(Consider { scan, evaluate });
         }
         for (Fire { scan }, answer) in self.submit_all(fire).await {
+            if answer.is_err() {
+                self.resting.insert(scan, steady + REST);
+            }
+        }
+        let hear = heard.into_iter().map(|scan| Hear { scan }).collect();
+        for (Hear { scan }, answer) in self.submit_all(hear).await {
             if answer.is_err() {
                 self.resting.insert(scan, steady + REST);
             }
@@ -353,6 +369,7 @@ impl Daemon {
     /// Checks a trigger that may not be due, like a task with an old view of the world.
     pub(super) async fn check_late(&mut self, scan: ScanKey) {
         drop(self.submit(Fire { scan: scan.clone() }).await);
+        drop(self.submit(Hear { scan: scan.clone() }).await);
         // An old evaluation counts only if its inputs are unchanged.
         let evaluate = match self.evaluated.get(&scan).cloned() {
             Some(done) => Evaluate::Done(done),
@@ -389,6 +406,7 @@ impl Daemon {
             jobs.all(|job| is_held(job) && !job.ends_with_suspension())
                 && world.due(now).is_empty()
                 && world.unseen().is_empty()
+                && world.heard(now) == (Vec::new(), None)
         }) && !self.poll_due
     }
 

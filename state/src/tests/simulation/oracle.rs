@@ -1,5 +1,6 @@
 //! Checks the invariants after every step, with records that the simulation keeps itself.
 
+mod interactions;
 mod jobs;
 mod laps;
 mod messages;
@@ -21,6 +22,7 @@ use store::Reader;
 use store::memory::MemoryStore;
 use workflow::Scan;
 
+use self::interactions::{Kept, Listener, newest};
 use self::messages::Arrived;
 use self::slots::Schedule;
 use self::successes::Consumer;
@@ -59,6 +61,7 @@ struct OfScan {
     /// The cursor of its schedule, which stays if the schedule is removed.
     cursor: Option<Timestamp>,
     consumer: Option<Consumer>,
+    listener: Option<Listener>,
     /// Whether a resumption still has to return to slots.
     has_passed: bool,
     /// How often a suspension of the scan ended.
@@ -98,6 +101,9 @@ pub(super) struct Oracle {
     /// What has arrived at the channels.
     arrived: BTreeMap<ChannelId, Arrived>,
     pub(super) messages: usize,
+    kept: Kept,
+    /// How many jobs interactions have started.
+    pub(super) heard: usize,
 }
 
 impl Oracle {
@@ -137,6 +143,7 @@ impl Oracle {
     /// Checks the whole state.
     pub(super) async fn check(&mut self, state: &State, store: &MemoryStore, now: Now) {
         self.round += 1;
+        self.read_interactions(state).await;
         let (heads, live) = state.read(|world| {
             let heads: Vec<Arc<ScanHead>> = world.heads().cloned().collect();
             let live: Vec<Arc<Job>> = world.jobs().cloned().collect();
@@ -161,6 +168,7 @@ impl Oracle {
             self.note_made(&key, found);
             self.check_slots(&key, head, found, now.wall);
             self.check_evaluations(&key, found);
+            self.check_interactions(&key, head, found);
             self.check_processed(head);
         }
         assert_eq!(
@@ -186,11 +194,11 @@ impl Oracle {
             for key in file.scans() {
                 let scan = version.and_then(|version| version.definition.scan(key.scan.as_str()));
                 let is_suspended = world.suspension(&key).is_some();
-                let round = self.round;
+                let (round, newest) = (self.round, newest(&self.kept));
                 self.scans
                     .entry(key)
                     .or_default()
-                    .arm(scan, is_suspended, now, round);
+                    .arm(scan, is_suspended, now, round, newest);
             }
         }
     }
@@ -220,13 +228,14 @@ impl Oracle {
             );
         }
         self.check_successes_at_rest(world);
+        self.check_interactions_at_rest();
         self.check_news_at_rest(world);
     }
 }
 
 impl OfScan {
     /// Follows the definition of the scan in the newest revision.
-    fn arm(&mut self, scan: Option<&Scan>, is_suspended: bool, now: Now, round: u64) {
+    fn arm(&mut self, scan: Option<&Scan>, is_suspended: bool, now: Now, round: u64, newest: u64) {
         if self.is_suspended && !is_suspended {
             self.resumptions += 1;
         }
@@ -234,6 +243,7 @@ impl OfScan {
         let cursor = self.cursor;
         self.schedule = Schedule::following(self.schedule.take(), scan, cursor, now.wall);
         self.consumer = Consumer::following(self.consumer.take(), scan, round);
+        self.listener = Listener::following(self.listener.take(), scan, newest);
     }
 
     /// Reads the ledger entries since the last check.
@@ -286,7 +296,7 @@ fn is_success(job: &Job) -> bool {
 fn is_triggered(job: &Job) -> bool {
     match job.trigger {
         Trigger::Dispatch => false,
-        Trigger::Cron | Trigger::Expr => job.retry_of.is_none(),
+        Trigger::Cron | Trigger::Expr | Trigger::Callback => job.retry_of.is_none(),
     }
 }
 

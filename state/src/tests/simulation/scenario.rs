@@ -96,6 +96,24 @@ scans:
 ",
 ];
 
+/// Scans that a callback server starts. Their own jobs plant names, too.
+const HEARD: [&str; 3] = [
+    "
+scans:
+  report: {on: {callback: {server: shop}, dispatch: {}}, retry: {attempts: 2, backoff: 5s}, steps: [{run: x}]}
+  digest: {on: {callback: {server: shop, min_interval: 2m}}, overlap: queue, steps: [{run: x}]}
+",
+    "
+scans:
+  report: {on: {callback: {server: shop, min_interval: 90s}}, overlap: replace, steps: [{run: x}]}
+  digest: {on: {callback: {server: shop}, dispatch: {}}, steps: [{run: x}]}
+",
+    "
+scans:
+  report: {on: {callback: {server: shop}}, runs_on: [big], steps: [{run: x}]}
+",
+];
+
 /// File, scan, and the scan that its success wakes, in every version that has both scans.
 const WAKES: [(&str, &str, &str); 7] = [
     ("followed", "produce", "available"),
@@ -152,11 +170,12 @@ impl File {
     }
 }
 
-static FILES: LazyLock<[File; 3]> = LazyLock::new(|| {
+static FILES: LazyLock<[File; 4]> = LazyLock::new(|| {
     [
         File::new("followed", &FOLLOWED),
         File::new("cycle", &CYCLE),
         File::new("cron", &CRON),
+        File::new("heard", &HEARD),
     ]
 });
 

@@ -1,6 +1,7 @@
 //! The random steps of the simulation.
 
 mod faults;
+mod interactions;
 mod messages;
 mod people;
 mod users;
@@ -12,6 +13,7 @@ use model::{JobId, WorkflowId};
 use store::memory::{Injected, MemoryStore};
 use store::{Room, Seq};
 
+use self::interactions::set_server;
 use self::messages::set_channels;
 pub(super) use self::messages::{QUIET, rules};
 use self::people::Asked;
@@ -66,6 +68,7 @@ impl Simulation {
         };
         daemon.submit(configure).await.unwrap();
         set_channels(&mut daemon).await;
+        set_server(&mut daemon).await;
         let members = set_users(&mut daemon).await;
         let mut runners = Vec::new();
         for (name, labels, capacity) in [
@@ -122,7 +125,8 @@ impl Simulation {
         }
         match self.choices.below(100) {
             0..30 => self.pass_random_time().await,
-            30..60 => self.runner_request().await,
+            30..57 => self.runner_request().await,
+            57..60 => self.hear().await,
             60..64 => self.act_as_user().await,
             64..67 => self.act_as_job().await,
             67..69 => self.change_role().await,
@@ -422,8 +426,8 @@ impl Simulation {
         Some((next - time).num_milliseconds().clamp(SECOND, 6 * HOUR))
     }
 
-    /// Stops the simulation. Returns how many jobs have succeeded, messages were sent and jobs were made by users and by steps.
-    pub(super) async fn end(mut self) -> [usize; 4] {
+    /// Stops the simulation. Returns how many jobs have succeeded, messages were sent and jobs were made by users, by steps and by interactions.
+    pub(super) async fn end(mut self) -> [usize; 5] {
         if let Some(daemon) = self.daemon.take() {
             daemon.stop().await;
         }
@@ -433,6 +437,7 @@ impl Simulation {
             self.oracle.messages,
             by_users,
             by_steps,
+            self.oracle.heard,
         ]
     }
 }

@@ -215,7 +215,7 @@ fn words_of_other_languages_get_a_hint() {
 
 #[test]
 fn an_unknown_name_is_reported_with_the_known_names() {
-    let all = "there are `id`, `name`, `scans`, `project`, `workflow`, `revision`, `vars`, `secrets`, `inputs`, `steps`, `ok`, `always`";
+    let all = "there are `id`, `name`, `scans`, `project`, `workflow`, `revision`, `vars`, `secrets`, `inputs`, `steps`, `callback`, `ok`, `always`";
     for (source, hint) in [
         ("project.name", "it has `id`"),
         ("project.idd", "did you mean `id`?"),

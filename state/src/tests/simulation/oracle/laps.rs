@@ -22,6 +22,11 @@ impl Oracle {
                     _ => 0,
                 }
             }
+            (None, Trigger::Callback) => match job.causes[..] {
+                [] => 0,
+                [planted] => self.cause(job, planted).record.hops.count + 1,
+                _ => panic!("{} has several causes", job.id),
+            },
             (None, Trigger::Expr) => self.hops_by_causes(job),
         };
         assert_eq!(job.hops.count, hops, "the hops of {}", job.id);

@@ -114,6 +114,7 @@ impl Oracle {
                 Cause::Success { .. }
                 | Cause::Failure { .. }
                 | Cause::Activation { .. }
+                | Cause::Interactions { .. }
                 | Cause::Claim { .. } => {}
                 Cause::Clock { .. } => panic!("the clock is never set by a whole day: {record:?}"),
                 Cause::Repeats { .. } => {}

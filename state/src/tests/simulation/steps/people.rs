@@ -50,6 +50,7 @@ impl Simulation {
             job: job.id,
             revision: None,
             source: None,
+            callback: job.callback.clone(),
         };
         let dispatch = self.new_dispatch(job.workflow.id, job.scan.as_str(), Some(again));
         if job.state.is_terminal()

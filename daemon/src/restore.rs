@@ -122,9 +122,9 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
         });
         able.map(|user| UserBack::of(world, user, now)).collect()
     });
-    let is_admin_new = state.read(|world| {
-        let mut tokens = world.tokens();
-        tokens.any(|token| token.hash == secret.hash())
+    let new_admin = state.read(|world| {
+        let token = world.token_of(&secret.hash())?;
+        Some(world.user(token.owner)?.clone())
     });
     drop(state);
     closing.join().map_err(Error::Close)?;
@@ -139,7 +139,9 @@ pub(crate) fn restore(options: RestoreOptions) -> Result<(), Error> {
     };
     match options.output {
         OutputForm::Json => print_json(&report),
-        OutputForm::Text => print(text(&report, &options.state_dir, is_admin_new).trim_end()),
+        OutputForm::Text => {
+            print(text(&report, &options.state_dir, new_admin.as_deref()).trim_end())
+        }
     }
 }
 
@@ -160,7 +162,7 @@ fn later_audit(newer: &Path, backup: &Path) -> Result<LaterAudit, Error> {
     Ok(audit)
 }
 
-fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
+fn text(report: &Report, state_dir: &Path, new_admin: Option<&User>) -> String {
     let place = state_dir.display();
     let mut text = format!(
         "{} files with {} bytes are restored to {place}, with every change up to {}. Runners have to \
@@ -229,10 +231,10 @@ fn text(report: &Report, state_dir: &Path, is_admin_new: bool) -> String {
             let _infallible = writeln!(text, "  everscand user reset {name} --state-dir {place}");
         }
     }
-    if is_admin_new {
+    if let Some(User { name, .. }) = new_admin {
         let _infallible = writeln!(
             text,
-            "\nNo admin token was left. A new one is in {place}/initial-admin-token."
+            "\nNo admin token was left. A new one is in {place}/initial-admin-token. It belongs to {name}, who is an administrator."
         );
     }
     text
@@ -265,7 +267,7 @@ impl UserBack {
             name: user.name.to_string(),
             is_administrator: user.is_administrator,
             has_password: user.password().is_some(),
-            has_open_link: user.link.is_some(),
+            has_open_link: (user.link.as_ref()).is_some_and(|link| world.is_open(user, link, now)),
             roles: roles.collect(),
             sessions: sessions(world, user.id, None, now),
         }

@@ -318,7 +318,7 @@ fn sign_in_link(serving: &Serving) -> Option<String> {
         epoch,
         signed_in_at: None,
     };
-    let link = handle.sign_ins().make_link(user, by);
+    let link = handle.sign_ins().make_link(user, by, None);
     let path = api::sign_in_path(&link.secret);
     Some(format!("{}{path}", serving.url))
 }

@@ -49,6 +49,7 @@ kinds! {
     /// An invitation, or a link for a new password.
     UserLinkCreated = "user_link_created",
     UserLinkUsed = "user_link_used",
+    UserLinkEnded = "user_link_ended",
     PasswordChanged = "password_changed",
     /// All sessions of a user were ended.
     SignedOutEverywhere = "signed_out_everywhere",

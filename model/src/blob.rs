@@ -226,6 +226,9 @@ pub struct BlobLink {
     /// The person who created the link without a token. Without both, a job has created it for its project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
+    /// The person's epoch at that time. The link ends when the person signs out everywhere.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub epoch: u64,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }

@@ -73,7 +73,7 @@ pub use payloads::{
 };
 pub use readable::readable_workflow;
 pub use refusal::{Refusal, Remedy};
-pub use registrations::{CreateRegistration, Maker, NewRegistration};
+pub use registrations::{CreateRegistration, EndRegistrations, Maker, NewRegistration};
 pub use removal::{DeleteJob, DropExpiry, Prune, RemoveArtifacts};
 pub use report::{CutEndedLog, CutLog, ReportSteps};
 pub use retry::LargeInputs;
@@ -93,6 +93,7 @@ pub use tokens::{
     RevokeToken,
 };
 pub use triggers::{Consider, Considered, ExplainedTrigger, Fire, Hear, Rewind};
+pub(crate) use user_ends::has_made_in_sessions;
 pub use user_ends::{EndOfUser, Updated};
 pub use users::{
     CreateUser, DeleteUser, Giver, MakeUserLink, NewUser, SetMember, SetPassword, UpdateUser,

@@ -181,7 +181,7 @@ impl Principal {
             Credential::Link(link) => {
                 let link = world.blob_link(link).filter(|link| !link.is_over(now))?;
                 return match self.share {
-                    Share::User(_) => world.rights_of_maker(link.token, link.user, now),
+                    Share::User(_) => world.rights_of_maker(link.token, link.user, link.epoch, now),
                     Share::Project(project) => {
                         let scopes = Scopes::from_iter([link.use_for.scope()]);
                         Some(Rights::of_project(scopes, project))
@@ -194,13 +194,13 @@ impl Principal {
                 return Some(Rights::of_project(token.scopes(), used.project));
             }
         }
-        if let Some(used) = self.used() {
-            let token = world.token(used.token)?;
-            if Some(token.owner) != self.user() || !token.accepts(&used.secret, now) {
-                return None;
-            }
-        }
-        world.rights_of_maker(self.token(), self.user(), now)
+        let user = world.user(self.user()?).filter(|user| user.is_active())?;
+        let Some(used) = self.used() else {
+            return Some(Rights::of(user, None));
+        };
+        let token = world.token(used.token)?;
+        let is_its = token.owner == user.id && token.accepts(&used.secret, now);
+        is_its.then(|| Rights::of(user, Some(token)))
     }
 
     /// Which tokens the principal manages, if `rights` are its present rights. None for a job.

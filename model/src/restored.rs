@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::audit::{AuditAction, AuditKind};
-use crate::decide::InitialToken;
+use crate::decide::{InitialToken, has_made_in_sessions};
 use crate::role::Role;
 use crate::user::UserState;
 use crate::world::World;
@@ -24,6 +24,8 @@ pub enum Credential {
 /// What a user can lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UserPart {
+    /// The account, for ever. Only the name is left.
+    Everything,
     /// The account, which is deactivated.
     Account,
     /// The open invitation or reset.
@@ -39,7 +41,7 @@ pub enum UserPart {
 impl UserPart {
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Account => "user",
+            Self::Everything | Self::Account => "user",
             Self::Link => "user link",
             Self::Password => "password",
             Self::Sessions => "sessions",
@@ -100,6 +102,9 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
             let credential = Credential::OfUser(user.id, UserPart::Link);
             add(credential, user.name.as_str(), None);
         }
+        for link in world.blob_links() {
+            add(Credential::Link(link.id), &link.path.to_string(), None);
+        }
     }
     found.retain(|ending| {
         let mut wholes = wholes(world, ending.credential).into_iter();
@@ -110,28 +115,34 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
 
 /// What a credential ends with. If this ends, the credential is not listed.
 fn wholes(world: &World, of: Credential) -> Vec<Credential> {
-    use UserPart::{Account, Password, Sessions};
-    match of {
+    use UserPart::{Account, Everything, Password, Sessions};
+    let (user, parts, token): (_, &[UserPart], _) = match of {
         Credential::Session(user, id) => {
             let with = world.session(id).and_then(|session| session.with);
-            let token = with.map(|with| Credential::Token(with.token));
-            let parts = [Account, Password, Sessions].map(|part| Credential::OfUser(user, part));
-            parts.into_iter().chain(token).collect()
+            let parts = &[Everything, Account, Password, Sessions];
+            (Some(user), parts, with.map(|with| with.token))
         }
         Credential::Token(token) => {
             let owner = world.token(token).map(|token| token.owner);
-            let account = owner.map(|owner| Credential::OfUser(owner, Account));
-            account.into_iter().collect()
+            (owner, &[Everything, Account], None)
         }
-        Credential::OfUser(_, Account) | Credential::Link(_) => Vec::new(),
-        Credential::OfUser(user, Sessions) => {
-            vec![
-                Credential::OfUser(user, Account),
-                Credential::OfUser(user, Password),
-            ]
+        Credential::Link(link) => {
+            let link = world.blob_link(link);
+            let token = link.and_then(|link| link.token);
+            let owner = token.and_then(|token| Some(world.token(token)?.owner));
+            match link.and_then(|link| link.user) {
+                Some(user) => (Some(user), &[Everything, Account, Password, Sessions], None),
+                None => (owner, &[Everything, Account], token),
+            }
         }
-        Credential::OfUser(user, _) => vec![Credential::OfUser(user, Account)],
-    }
+        Credential::OfUser(user, Everything) => (Some(user), &[], None),
+        Credential::OfUser(user, Account) => (Some(user), &[Everything], None),
+        Credential::OfUser(user, Sessions) => (Some(user), &[Everything, Account, Password], None),
+        Credential::OfUser(user, _) => (Some(user), &[Everything, Account], None),
+    };
+    let parts = parts.iter().copied();
+    let parts = parts.filter_map(|part| Some(Credential::OfUser(user?, part)));
+    parts.chain(token.map(Credential::Token)).collect()
 }
 
 /// The tokens, oldest first.
@@ -170,8 +181,9 @@ fn ended_by(world: &World, action: &AuditAction) -> Vec<(Credential, String)> {
             });
             named.into_iter().collect()
         }
-        Kind::UserDeactivated | Kind::UserDeleted => of_user(&[UserPart::Account]),
-        Kind::UserLinkCreated => of_user(&[UserPart::Link]),
+        Kind::UserDeleted => of_user(&[UserPart::Everything]),
+        Kind::UserDeactivated => of_user(&[UserPart::Account]),
+        Kind::UserLinkCreated | Kind::UserLinkEnded => of_user(&[UserPart::Link]),
         Kind::SignedOutEverywhere => of_user(&[UserPart::Sessions]),
         Kind::PasswordChanged | Kind::UserLinkUsed => {
             of_user(&[UserPart::Link, UserPart::Password, UserPart::Sessions])
@@ -253,10 +265,13 @@ fn lost_by(
         return Vec::new();
     };
     let has = |part: &UserPart| match part {
+        UserPart::Everything => !user.is_deleted(),
         UserPart::Account => user.is_active() || user.state == UserState::Invited,
         UserPart::Link => user.link.is_some(),
         UserPart::Password => user.password().is_some(),
-        UserPart::Sessions => world.sessions_of(user.id).next().is_some(),
+        UserPart::Sessions => {
+            world.sessions_of(user.id).next().is_some() || has_made_in_sessions(world, user)
+        }
         UserPart::Role(project, role) => user.roles.get(*project) > *role,
         UserPart::Administrator => user.is_administrator,
     };

@@ -83,6 +83,9 @@ pub struct Registration {
     /// The person who made it without a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
+    /// The person's epoch at that time. It ends when the person signs out everywhere.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub epoch: u64,
     pub expires_at: Timestamp,
 }
 

@@ -17,6 +17,7 @@ use crate::decide::{Refusal, readable_workflow};
 use crate::job::Job;
 use crate::outbox::Waiting;
 use crate::payload::PayloadGroup;
+use crate::principal::Principal;
 use crate::project::{ProjectSecrets, ProjectVars};
 use crate::reason::Reason;
 use crate::revision::{ActiveWorkflow, Revision, RevisionRef, WorkflowRecord, WorkflowStatus};
@@ -29,7 +30,7 @@ use crate::schedule::Upcoming;
 use crate::source::{Source, StaleFile};
 use crate::suspension::Suspension;
 use crate::token::Token;
-use crate::user::User;
+use crate::user::{User, UserLink};
 use crate::waiting::Slots;
 use crate::world::World;
 use crate::{
@@ -119,11 +120,19 @@ impl<'w> Seen<'w> {
         }
     }
 
-    /// The links to blobs of a project, including expired links.
-    pub fn blob_links(self, project: ProjectId) -> impl Iterator<Item = &'w Arc<BlobLink>> {
+    /// The links to blobs of a project that work at `now`.
+    pub fn blob_links(
+        self,
+        project: ProjectId,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &'w Arc<BlobLink>> {
         let sees = self.rights.sees(project);
         let links = self.world.blob_links();
-        links.filter(move |link| sees && link.project == project)
+        let is_open = move |link: &BlobLink| {
+            let maker = Principal::of_link(self.world, link);
+            maker.is_some_and(|maker| maker.rights(self.world, now).is_some())
+        };
+        links.filter(move |link| sees && link.project == project && is_open(link))
     }
 
     pub fn blob_link(self, id: BlobLinkId) -> Option<&'w Arc<BlobLink>> {
@@ -350,6 +359,12 @@ impl<'w> Seen<'w> {
         let may = self.rights.is_administrator() || self.rights.scopes.allow(Scope::MemberWrite);
         let user = self.world.user_named(&name.parse().ok()?)?;
         (may && !user.is_deleted()).then_some(user)
+    }
+
+    /// The invitation or reset of a user, if it can still be used at `now`.
+    pub fn open_link(self, user: &User, now: Timestamp) -> Option<&UserLink> {
+        let link = user.link.as_deref();
+        link.filter(|link| self.world.is_open(user, link, now))
     }
 
     /// The members of a project with their roles.

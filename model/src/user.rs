@@ -70,7 +70,7 @@ pub struct UserLink {
     /// The token that its maker used. The link ends with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<TokenId>,
-    /// The epoch of its maker at that time. The link ends when its maker signs out everywhere.
+    /// The epoch of its maker at that time. Without a token, the link ends when its maker signs out everywhere.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub epoch: u64,
     pub expires_at: Timestamp,

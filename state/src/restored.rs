@@ -3,7 +3,8 @@
 //! runner registers again. Messages that waited may have been sent since: they are sent again, marked as repeated. After a crash, the next start repeats these steps.
 
 use model::decide::{
-    Command, EndJob, EndOfUser, EndSessions, EndToken, Loss, NoteRestored, RevokeBlobLink, SignOut,
+    Command, EndJob, EndOfUser, EndRegistrations, EndSessions, EndToken, Loss, NoteRestored,
+    RevokeBlobLink, SignOut,
 };
 use model::restored::{Credential, Ending};
 use model::{ChannelId, JobId, JobState, PlainToken, RunnerId};
@@ -16,7 +17,7 @@ use crate::error::{Interrupted, OpenError, PayloadError, SubmitError};
 use crate::state::State;
 
 impl State {
-    /// Ends running jobs and sessions of runners, marks what waits to be sent, and then removes the mark of the restored state.
+    /// Ends running jobs, sessions of runners and registration tokens, marks what waits to be sent, and then removes the mark of the restored state.
     pub(crate) async fn settle_restored(&self) -> Result<(), OpenError> {
         let (jobs, runners, channels): (Vec<JobId>, Vec<RunnerId>, Vec<ChannelId>) =
             self.read(|world| {
@@ -43,6 +44,11 @@ impl State {
         for runner in runners {
             self.settle(EndSessions { runner }).await?;
         }
+        while self
+            .submit(EndRegistrations)
+            .await
+            .map_err(OpenError::Restored)?
+        {}
         for channel in channels {
             self.settle(NoteRestored { channel }).await?;
         }
@@ -78,7 +84,7 @@ impl State {
             }
         }
         if !endings.is_empty() {
-            self.store_first_token(secret).await?;
+            audited.store_first_token(secret).await?;
         }
         Ok(())
     }

@@ -203,7 +203,7 @@ impl State {
             tracing::warn!(
                 owner,
                 runners,
-                "this state has users from now on: all its tokens belong to the owner, and its runners serve all projects until                  `everscan runner limit`. Newer runners give their own SERVICE_TOKEN to steps only with `--pass-token`"
+                "this state has users from now on: all its tokens belong to the owner, and its runners serve all projects until `everscan runner limit`. Newer runners give their own SERVICE_TOKEN to steps only with `--pass-token`"
             );
         }
         Ok(())

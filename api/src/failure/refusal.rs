@@ -238,7 +238,7 @@ impl From<Refusal> for Failure {
                 .hint("sign in and change it, or ask another administrator for a link"),
             Refusal::NoPasswordOf { .. } => Self::new(ErrorCode::Forbidden, text),
             Refusal::SignInAgain => Self::new(ErrorCode::SignInAgain, text)
-                .hint("sign in again, on the command line with `everscan login`, and repeat this"),
+                .hint("sign in again, on the command line with `everscan login`, and send this again; who has no password gets a link from `everscan session link`, with an access token"),
             Refusal::LastAdministrator => Self::new(ErrorCode::LastAdmin, text)
                 .hint("`everscan user invite NAME --administrator` makes another one"),
             Refusal::NoRights => crate::failure::unauthorized(),

@@ -24,9 +24,8 @@ pub(super) fn list(user: &Visible, query: &Query) -> Result<Page<wire::BlobLink>
     let (window, now) = (Window::of(query)?, user.steady());
     let project = project(user, query.get("project"))?;
     Ok(user.read(|seen| {
-        let open = seen.blob_links(*project).filter(|link| !link.is_over(now));
         window.cut(
-            open,
+            seen.blob_links(*project, now),
             |link| link.id.to_string(),
             |link| convert::blob_link(link),
         )

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use model::decide::{CreateUser, DeleteUser, MakeUserLink, NewUser, SetMember, UpdateUser};
 use model::{
-    Credential, PlainToken, Projects, Role, Roles, Seen, User, UserId, UserName, UserState,
+    Credential, PlainToken, Projects, Role, Roles, Seen, Timestamp, User, UserId, UserName,
+    UserState,
 };
 use warp::reply::Response;
 use wire::{CreatedUser, CredentialKind, Me, Member, Page, UserLink};
@@ -21,16 +22,17 @@ use crate::request::Request;
 use crate::visible::{Shown, Visible};
 
 pub(crate) fn list(user: &Visible, window: &Window) -> Page<wire::User> {
+    let now = user.steady();
     user.read(|seen| {
         window.cut(
             seen.users(),
             |found| found.name.to_string(),
-            |found| shown(seen, found),
+            |found| shown(seen, found, now),
         )
     })
 }
 
-fn shown(seen: Seen<'_>, user: &User) -> wire::User {
+fn shown(seen: Seen<'_>, user: &User, now: Timestamp) -> wire::User {
     wire::User {
         name: user.name.to_string(),
         kind: kind(user),
@@ -40,7 +42,7 @@ fn shown(seen: Seen<'_>, user: &User) -> wire::User {
         roles: roles(seen, user),
         created_at: user.created_at,
         last_seen_on: user.last_seen,
-        link_expires_at: user.link.as_ref().map(|link| link.expires_at),
+        link_expires_at: seen.open_link(user, now).map(|link| link.expires_at),
     }
 }
 
@@ -69,9 +71,10 @@ fn roles(seen: Seen<'_>, user: &User) -> BTreeMap<String, wire::Role> {
 }
 
 pub(crate) fn show(user: &Visible, named: &str) -> Result<wire::User, Failure> {
+    let now = user.steady();
     user.read(|seen| {
         let found = seen.user(named).ok_or_else(|| no_such_user(named))?;
-        Ok(shown(seen, found))
+        Ok(shown(seen, found, now))
     })
 }
 
@@ -80,7 +83,8 @@ pub(crate) fn show_own(user: &Visible, named: &str) -> Result<wire::User, Failur
     if user.rights().is_administrator() {
         return show(user, named);
     }
-    let own = user.own(|seen, own| (own.name.as_str() == named).then(|| shown(seen, own)));
+    let now = user.steady();
+    let own = user.own(|seen, own| (own.name.as_str() == named).then(|| shown(seen, own, now)));
     own.flatten().ok_or_else(|| no_such_user(named))
 }
 
@@ -118,8 +122,9 @@ pub(crate) async fn invite(
         })
     })?;
     let NewUser { user: made, secret } = user.submit(create).await?;
+    let now = user.steady();
     Ok(user.read(|seen| CreatedUser {
-        user: shown(seen, &made),
+        user: shown(seen, &made, now),
         link: secret.and_then(|secret| link(&made, &secret)),
     }))
 }
@@ -181,7 +186,8 @@ pub(crate) async fn update(
             break updated.user;
         }
     };
-    Ok(user.read(|seen| shown(seen, &updated)))
+    let now = user.steady();
+    Ok(user.read(|seen| shown(seen, &updated, now)))
 }
 
 pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {

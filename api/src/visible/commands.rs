@@ -409,7 +409,8 @@ impl Visible {
             .state()
             .read(|world| SignedInBy::of(world, self.principal()));
         let by = by.ok_or_else(unauthorized)?;
-        Ok(handle.sign_ins().make_link(self.own_user()?, by))
+        let session = self.principal().session();
+        Ok(handle.sign_ins().make_link(self.own_user()?, by, session))
     }
 
     pub(crate) async fn remove_runner(&self, runner: &Shown<RunnerId>) -> Result<(), Failure> {
@@ -421,6 +422,7 @@ impl Visible {
         &self,
         limit: &Shown<(RunnerId, BTreeSet<ProjectId>)>,
     ) -> Result<(), Failure> {
+        self.check_recent()?;
         let (runner, projects) = limit.0.clone();
         let by = self.rights();
         let limit = LimitRunner {
@@ -437,6 +439,7 @@ impl Visible {
         labels: Option<Vec<String>>,
         key: Option<IdempotencyKey>,
     ) -> Result<NewRegistration, Failure> {
+        self.check_recent()?;
         let command = CreateRegistration {
             projects: projects.0.clone(),
             labels,

@@ -217,3 +217,29 @@ async fn devices_that_wait_are_bounded_for_each_network() {
             .problem(400, "invalid_request");
     }
 }
+
+#[tokio::test]
+async fn a_link_ends_with_the_device_that_made_it() {
+    let service = Service::start().await;
+    let (_, anna) = service.person("anna").await;
+    let secret = signed_in(&service, &anna).await;
+    let call = Call::post("/v0/sign-in-links").bearer(&secret);
+    let made = call.send(service.address).await.expect(201);
+    let link = text(&made["url_path"]);
+    let shown = Call::get(&link).send(service.address).await;
+    assert_eq!(shown.status, 200, "{shown:?}");
+    let listed = Call::get("/v0/sessions").bearer(&secret);
+    let listed = listed.send(service.address).await.expect(200);
+    let mut sessions = listed["items"].as_array().unwrap().iter();
+    let device = sessions.find(|it| it["device"] == "laptop").unwrap();
+    let end = format!("/v0/sessions/{}", text(&device["id"]));
+    let end = Call::new(Method::DELETE, end).bearer(&secret);
+    end.send(service.address).await.expect(204);
+    let shown = Call::get(&link).send(service.address).await;
+    assert_eq!(shown.status, 404, "{shown:?}");
+    let call = Call::post("/login").header("sec-fetch-site", "same-origin");
+    let (_, secret) = link.rsplit_once('/').unwrap();
+    let call = crate::browser::typed(call, &[("link", secret)]);
+    let answer = call.send(service.address).await;
+    assert_eq!(answer.header("set-cookie"), None, "{answer:?}");
+}

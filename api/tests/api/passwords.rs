@@ -278,6 +278,7 @@ async fn acts_that_give_rights_need_a_recent_sign_in() {
     let robot = service.robot("deploy", &[("main", Role::Operator)]).await;
     service.person("anna").await;
     service.token_of(robot, [Scope::JobRead], None).await;
+    service.register("one", &[], 1).await;
     let listed = Call::get("/v0/tokens").bearer(&service.admin);
     let listed = listed.send(service.address).await.expect(200);
     let own = text(&listed["items"][0]["id"]);
@@ -316,6 +317,16 @@ async fn acts_that_give_rights_need_a_recent_sign_in() {
             Method::POST,
             format!("/v0/tokens/{own}/move"),
             json!({"user": "deploy"}),
+        ),
+        (
+            Method::POST,
+            "/v0/runner-registrations".to_owned(),
+            json!({"projects": ["main"]}),
+        ),
+        (
+            Method::PATCH,
+            "/v0/runners/one".to_owned(),
+            json!({"projects": ["main"]}),
         ),
     ];
     for (method, path, body) in &gives {

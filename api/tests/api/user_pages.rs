@@ -200,6 +200,9 @@ async fn a_page_that_gives_rights_sends_to_the_sign_in_and_back() {
     let begun = begun.send(service.address).await.expect(201);
     let code = text(&begun["user_code"]);
     let members = "/projects/main/members";
+    let runner = service.register("one", &[], 1).await;
+    let runner = &format!("/runners/{}", runner.id);
+    let limit = &format!("{runner}/limit");
     for (page, path, form) in [
         (
             "/users",
@@ -220,15 +223,20 @@ async fn a_page_that_gives_rights_sends_to_the_sign_in_and_back() {
             vec![("name", "ci"), ("scopes", "job:read")],
         ),
         ("/device", "/device", vec![("code", code.as_str())]),
+        ("/runners", "/runners/registrations", vec![]),
+        (runner, limit, vec![("projects", "main")]),
     ] {
         let call = admin.call(Method::POST, path);
         let call = call.header("referer", &format!("http://localhost{page}"));
         let answer = admin.send(typed(call, &form)).await;
         assert_eq!(answer.status, 403, "{path}: {answer:?}");
         check_markup(path, answer.text());
-        let next = utf8_percent_encode(page, NON_ALPHANUMERIC);
+        let next = utf8_percent_encode(page, NON_ALPHANUMERIC).to_string();
+        let next = next.replace("%2D", "-");
         let link = format!("href=\"/login?next={next}\">Sign in again</a>");
         assert!(answer.text().contains(&link), "{answer:?}");
+        let without_password = "everscan session link";
+        assert!(answer.text().contains(without_password), "{answer:?}");
     }
     let devices = service.handle.sign_ins();
     assert!(devices.waiting_device(&code).is_some(), "not confirmed");

@@ -122,6 +122,27 @@ async fn an_administrator_invites_changes_and_deletes_users() {
 }
 
 #[tokio::test]
+async fn an_invitation_that_has_ended_is_not_shown() {
+    let team = team().await;
+    let admin = &team.admin;
+    let made = json!({ "name": "leaver", "scopes": ["admin"] });
+    let made = team.ask(admin, Method::POST, "tokens", &made).await;
+    let made = made.expect(201);
+    let (path, maker) = (
+        format!("tokens/{}", text(&made["id"])),
+        &text(&made["secret"]),
+    );
+    let ann = json!({ "name": "ann" });
+    let invited = team.ask(maker, Method::POST, "users", &ann).await;
+    invited.expect(201);
+    let ann = async || team.get(admin, "users/ann").await.expect(200);
+    assert_ne!(ann().await["link_expires_at"], Value::Null);
+    let revoked = team.ask(admin, Method::DELETE, &path, &Value::Null).await;
+    revoked.expect(204);
+    assert_eq!(ann().await["link_expires_at"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_maintainer_gives_roles_up_to_the_own_one_in_the_own_project() {
     let team = team().await;
     let maintainer = &team.maintainer;

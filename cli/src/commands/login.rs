@@ -80,7 +80,12 @@ impl Logout {
         if self.everywhere {
             let client = session.client()?;
             client.delete_sessions(self.tokens).await?;
-            if let Ok(file) = LoginFile::of(&client) {
+            // With a token of somebody else, the login of this machine goes on.
+            if let Ok(file) = LoginFile::of(&client)
+                && let Ok(Some(login)) = file.read()
+                && let Err(error) = client.with_token(login.secret()).me().await
+                && error.code() == Some(ErrorCode::Unauthorized)
+            {
                 file.remove()?;
             }
             session.report(match self.tokens {

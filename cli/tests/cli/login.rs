@@ -334,11 +334,17 @@ fn a_logout_everywhere_ends_all_sessions_and_tokens_if_asked() {
             "signed out everywhere, and your tokens are revoked\n",
         ),
     ] {
-        let (home, server) = Home::signed_in([Reply::bytes("").status(204)]);
+        let ended = || Reply::bytes("").status(204);
+        let (home, server) = Home::signed_in([ended(), unauthorized()]);
         let output = home.run(&server.url, line);
         assert_eq!((output.code, output.stderr.as_str()), (0, said));
-        assert_eq!(server.lines().pop().unwrap(), request);
+        assert!(server.lines().iter().any(|line| line == request));
         assert!(home.files().is_empty());
+        // The token belongs to somebody else.
+        let (home, server) = Home::signed_in([ended(), Reply::json(&me())]);
+        let output = home.run_with(&server.url, line, &[("SERVICE_TOKEN", "t")]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, said));
+        assert_eq!(home.files().len(), 1);
     }
     let output = Home::new().run("http://127.0.0.1:1", "logout --tokens");
     assert_eq!(output.code, 2);

@@ -373,6 +373,8 @@ fn of_user(world: &World, after: &User) -> Vec<AuditAction> {
     let by_link = has_password && link.is_some() && (is_invited || after.link.is_none());
     add(by_link, named(AuditKind::UserLinkUsed));
     add(has_password && !by_link, named(AuditKind::PasswordChanged));
+    let is_ended = link.is_some() && after.link.is_none() && !has_password;
+    add(is_ended, named(AuditKind::UserLinkEnded));
     let epoch = before.map_or(after.epoch, |before| before.epoch);
     let is_out = epoch != after.epoch && !has_password;
     add(is_out, named(AuditKind::SignedOutEverywhere));

@@ -8,14 +8,15 @@ use super::{AuditKind, actions};
 use crate::blob::{BlobCondition, LinkUse};
 use crate::decide::{
     ApproveRemoval, Cancel, Claim, Command, CreateBlobLink, CreateRegistration, CreateToken,
-    DeleteJob, DeleteRule, DeleteSecret, DeleteVar, EndJob, Evaluate, LimitRunner, Loss, MoveBlob,
-    NewRegistration, Precondition, RecordTip, RegenerateToken, RemoveArtifacts, RemoveRunner,
-    Resume, RevokeBlobLink, RevokeToken, SetRule, SetSecret, SetVar, SignIn, SignOut,
-    SignOutEverywhere, SignedInBy, StoreArtifact, StoreBlob, Suspend,
+    CreateUser, DeleteJob, DeleteRule, DeleteSecret, DeleteVar, EndJob, EndOfUser, Evaluate, Giver,
+    LimitRunner, Loss, MoveBlob, NewRegistration, Precondition, RecordTip, RegenerateToken,
+    RemoveArtifacts, RemoveRunner, Resume, RevokeBlobLink, RevokeToken, SetRule, SetSecret, SetVar,
+    SignIn, SignOut, SignOutEverywhere, SignedInBy, StoreArtifact, StoreBlob, Suspend,
 };
 use crate::limits::{AUDIT_TEXT_CHARS, BLOB_LINK_LIFE, SESSION_LIFE, WORKER_LAST_WORDS};
 use crate::moment::SeededEntropy;
 use crate::plan::{HeldRemoval, Standing};
+use crate::restored::UserPart;
 use crate::testing::{NIGHTLY, TestWorld, complete, source};
 use crate::{
     Actor, ProjectId, Projects, Reason, Rights, Scope, SealingKey, SecretValue, TokenHash, TokenId,
@@ -117,6 +118,37 @@ fn tokens_and_sessions_are_logged_without_their_secrets() {
         of(&mut test, revoke),
         [json!({"kind": "token_revoked", "id": id, "name": "ci"})]
     );
+}
+
+#[test]
+fn what_ends_with_all_sessions_is_named() {
+    let mut test = TestWorld::new();
+    let user = UserId::OWNER;
+    let create = CreateUser {
+        name: "kim".parse().unwrap(),
+        is_service: false,
+        is_administrator: true,
+        roles: [].into(),
+        by: Giver {
+            user,
+            rights: Rights::admin(),
+            token: None,
+        },
+    };
+    let kim = test.run(create).unwrap().user.id;
+    let ended = json!({"kind": "user_link_ended", "id": kim, "name": "kim"});
+    let before = test.world.clone();
+    assert_eq!(
+        of(&mut test, SignOutEverywhere { user, with: None }),
+        [
+            json!({"kind": "signed_out_everywhere", "id": user, "name": "owner"}),
+            ended.clone(),
+        ]
+    );
+    // A restore ends it alone.
+    test.world = before;
+    let (user, part) = (kim, UserPart::Link);
+    assert_eq!(of(&mut test, EndOfUser { user, part }), [ended]);
 }
 
 #[test]
@@ -468,4 +500,18 @@ fn every_kind_is_read_by_its_name() {
         assert_eq!(serde_json::to_value(kind).unwrap(), json!(name));
     }
     assert_eq!(AuditKind::named("job_"), None);
+}
+
+#[test]
+fn the_table_of_the_docs_has_every_kind() {
+    let docs = include_str!("../../../docs/operating.md");
+    let (_, table) = docs.split_once("| kind | names |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let kinds = table.lines().filter_map(|row| row.split('|').nth(1));
+    let mut listed: Vec<&str> = kinds.flat_map(|kinds| kinds.split('`')).collect();
+    listed.retain(|word| word.ends_with(|last: char| last.is_ascii_lowercase()));
+    let mut all = AuditKind::NAMES.to_vec();
+    listed.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(listed, all);
 }

@@ -67,6 +67,7 @@ impl Command for CreateBlobLink {
             return Err(Refusal::TooManyBlobLinks { links, project });
         }
         let secret = PlainToken::random(TokenKind::BlobLink, moment.entropy);
+        let user = self.user.filter(|_| self.token.is_none());
         let link = Arc::new(BlobLink {
             id: BlobLinkId::random(moment.entropy),
             hash: secret.hash(),
@@ -74,7 +75,8 @@ impl Command for CreateBlobLink {
             path: self.path,
             use_for: self.use_for,
             token: self.token,
-            user: self.user.filter(|_| self.token.is_none()),
+            user,
+            epoch: world.epoch_of(user),
             created_at: moment.now,
             expires_at: now + self.life,
         });

@@ -75,13 +75,16 @@ impl Command for CreateRegistration {
             return Err(Refusal::TooManyRegistrations { waiting, project });
         }
         let secret = PlainToken::random(TokenKind::Registration, moment.entropy);
+        let maker = self.maker.as_ref().and_then(|maker| maker.token);
+        let user = self.maker.filter(|it| it.token.is_none()).map(|it| it.user);
         let registration = Registration {
             id: RegistrationId::random(moment.entropy),
             token: secret.hash(),
             projects,
             labels: self.labels,
-            maker: self.maker.as_ref().and_then(|maker| maker.token),
-            user: self.maker.filter(|it| it.token.is_none()).map(|it| it.user),
+            maker,
+            user,
+            epoch: world.epoch_of(user),
             expires_at: moment.steady + REGISTRATION,
         };
         let answer = NewRegistration {
@@ -157,12 +160,30 @@ pub(super) fn spent(world: &World, now: Timestamp) -> Vec<Change> {
         .collect()
 }
 
+/// End all registration tokens. A restored backup may have brought back some that were used.
+#[derive(Debug, Clone)]
+pub struct EndRegistrations;
+
+impl Command for EndRegistrations {
+    /// True if some are left.
+    type Answer = bool;
+    const URGENCY: Urgency = Urgency::Finishing;
+
+    fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<bool>, Refusal> {
+        let mut all = world.registrations();
+        let some = all.by_ref().take(REGISTRATION_SWEEP);
+        let changes = some.map(|it| Change::RegistrationRemoved(it.id)).collect();
+        let answer = all.next().is_some();
+        Ok(Decision { changes, answer })
+    }
+}
+
 /// False if the maker of the registration token could not make it any more.
 pub(super) fn is_backed(world: &World, registration: &Registration, now: Timestamp) -> bool {
-    let Registration { maker, user, .. } = registration;
+    let (maker, user) = (registration.maker, registration.user);
     if maker.is_none() && user.is_none() {
         return true;
     }
-    let rights = world.rights_of_maker(*maker, *user, now);
+    let rights = world.rights_of_maker(maker, user, registration.epoch, now);
     rights.is_some_and(|rights| may_manage(&rights, &registration.projects))
 }

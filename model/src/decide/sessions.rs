@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::users::{seen_on, sessions_removed};
+use super::users::{seen_on, signed_out};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::{SESSION_DEVICE_CHARS, SESSION_SEEN, SESSION_SWEEP, SESSIONS};
@@ -205,7 +205,7 @@ impl Command for SignOut {
     }
 }
 
-/// End all sessions of a user, and the invitations and links that the user has made for others.
+/// End all sessions of a user, and what the user has made in them: invitations, registrations and links to blobs.
 #[derive(Debug, Clone)]
 pub struct SignOutEverywhere {
     pub user: UserId,
@@ -231,10 +231,8 @@ impl Command for SignOutEverywhere {
             epoch: user.epoch + 1,
             ..User::clone(user)
         };
-        let changes = sessions_removed(world, user.id);
-        Ok(Decision::of(
-            changes.chain([Change::User(Arc::new(raised))]),
-        ))
+        let Decision { changes, .. } = signed_out(world, raised);
+        Ok(Decision::of(changes))
     }
 }
 

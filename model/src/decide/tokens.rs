@@ -14,7 +14,7 @@ use crate::moment::Moment;
 use crate::rights::{Rights, TokenManager};
 use crate::scope::{Projects, Scope, Scopes};
 use crate::token::{FormerSecret, PlainToken, Token, TokenHash, TokenKind};
-use crate::user::User;
+use crate::user::{User, UserState};
 use crate::world::World;
 use crate::{Timestamp, TokenId, UserId};
 
@@ -324,21 +324,29 @@ impl Command for MakeOwner {
     const URGENCY: Urgency = Urgency::Ordinary;
 
     fn decide(self, world: &World, moment: &mut Moment<'_>) -> Result<Decision<()>, Refusal> {
-        Ok(Decision::of(owner_made(world, moment)))
+        let is_missing = world.user(UserId::OWNER).is_none();
+        Ok(Decision::of(is_missing.then(|| owner_again(world, moment))))
     }
 }
 
-fn owner_made(world: &World, moment: &Moment<'_>) -> Option<Change> {
-    let is_missing = world.user(UserId::OWNER).is_none();
-    let owner = || User {
-        last_seen: world.tokens().filter_map(|token| token.last_used).max(),
-        ..User::owner(moment.now)
+/// The owner as an active administrator.
+fn owner_again(world: &World, moment: &Moment<'_>) -> Change {
+    let owner = match world.user(UserId::OWNER) {
+        Some(owner) => User {
+            state: UserState::Active,
+            is_administrator: true,
+            ..User::clone(owner)
+        },
+        None => User {
+            last_seen: world.tokens().filter_map(|token| token.last_used).max(),
+            ..User::owner(moment.now)
+        },
     };
-    is_missing.then(|| Change::User(Arc::new(owner())))
+    Change::User(Arc::new(owner))
 }
 
-/// Create the first admin token, unless somebody can manage the installation. The secret is already in a file. Changes do
-/// not contain it, because the journal must not.
+/// Create the first admin token, unless somebody can manage the installation. If nobody is an administrator any more, the owner
+/// becomes one again. The secret is already in a file. Changes do not contain it, because the journal must not.
 #[derive(Debug, Clone)]
 pub struct InitialToken {
     pub hash: TokenHash,
@@ -361,6 +369,8 @@ impl Command for InitialToken {
         let may_all = |user: &&Arc<User>| user.is_active() && user.is_administrator;
         let owner = world.user(UserId::OWNER).filter(|owner| may_all(owner));
         let owner = owner.or_else(|| world.users().find(may_all));
+        // Without any administrator, nobody could use the token.
+        let again = owner.is_none().then(|| owner_again(world, moment));
         let token = Token {
             id: TokenId::random(moment.entropy),
             name: Self::NAME.to_owned(),
@@ -374,8 +384,6 @@ impl Command for InitialToken {
             last_used: None,
         };
         let token = Change::Token(Arc::new(token));
-        Ok(Decision::of(
-            owner_made(world, moment).into_iter().chain([token]),
-        ))
+        Ok(Decision::of(again.into_iter().chain([token])))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::users::{existing, sessions_removed, signed_out, stored};
+use super::users::{deleted, sessions_removed, signed_out, stored};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
 use crate::limits::RECORDS_OF_USER_REMOVED;
@@ -29,34 +29,35 @@ pub(super) fn left_of(world: &World, user: UserId) -> impl Iterator<Item = Chang
     unbacked(world, user, None).chain(tokens)
 }
 
-/// Ends what a user has made and may not make any more: links to blobs, registrations, and links for other users. `maker` is
-/// the user with the new rights, or none if the account ends.
-fn unbacked<'w>(
+/// Ends what a user has made and may not make any more, or has made in sessions that end: links to blobs, registrations, and
+/// links for other users. `maker` is the user with the new rights and epoch, or none if the account ends.
+pub(super) fn unbacked<'w>(
     world: &'w World,
     user: UserId,
     maker: Option<&'w User>,
 ) -> impl Iterator<Item = Change> + 'w {
     // None: somebody else has made it.
-    let rights = move |token: Option<TokenId>, person: Option<UserId>| {
+    let rights = move |token: Option<TokenId>, person: Option<UserId>, epoch: u64| {
         let token = token.and_then(|token| world.token(token));
         let by = token.map(|token| token.owner).or(person);
+        let maker = maker.filter(|maker| token.is_some() || maker.epoch == epoch);
         let rights = maker.map(|maker| Rights::of(maker, token.map(|token| &**token)));
         (by == Some(user)).then_some(rights)
     };
     let links = world.blob_links().filter(move |link| {
         let may = |rights: Rights| rights.may(link.use_for.scope(), link.project);
-        rights(link.token, link.user).is_some_and(|rights| !rights.is_some_and(may))
+        rights(link.token, link.user, link.epoch).is_some_and(|rights| !rights.is_some_and(may))
     });
     let links = links.map(|link| Change::BlobLinkRemoved(link.id));
     let registrations = world.registrations().filter(move |it| {
         let may = |rights: Rights| may_manage(&rights, &it.projects);
-        rights(it.maker, it.user).is_some_and(|rights| !rights.is_some_and(may))
+        rights(it.maker, it.user, it.epoch).is_some_and(|rights| !rights.is_some_and(may))
     });
     let registrations = registrations.map(|it| Change::RegistrationRemoved(it.id));
     let invited = world.users().filter(move |other| {
         let may = |rights: Rights| rights.may_give(other.is_administrator, &other.roles);
         let link = other.link.as_ref();
-        let rights = link.and_then(|link| rights(link.token, link.made_by));
+        let rights = link.and_then(|link| rights(link.token, link.made_by, link.epoch));
         other.id != user && rights.is_some_and(|rights| !rights.is_some_and(may))
     });
     let invited = invited.map(|other| {
@@ -65,6 +66,15 @@ fn unbacked<'w>(
         Change::User(Arc::new(other))
     });
     links.chain(registrations).chain(invited)
+}
+
+/// True if something that the user has made ends with all sessions of the user.
+pub(crate) fn has_made_in_sessions(world: &World, user: &User) -> bool {
+    let later = User {
+        epoch: user.epoch + 1,
+        ..User::clone(user)
+    };
+    unbacked(world, user.id, Some(&later)).next().is_some()
 }
 
 /// Stores a user with other rights and ends, commit by commit, what the user has made and may not make any more. So nothing of
@@ -123,13 +133,14 @@ impl Command for EndOfUser {
     const URGENCY: Urgency = Urgency::Finishing;
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Updated>, Refusal> {
-        let before = existing(world, self.user)?;
+        let before = world.user(self.user).ok_or(Refusal::NoSuchUser)?;
         let mut user = User::clone(before);
         let Decision { changes, answer } = match self.part {
             UserPart::Account => {
                 user.state = UserState::Deactivated;
                 return Ok(ended(world, before, user));
             }
+            UserPart::Everything => return Ok(ended(world, before, deleted(before))),
             UserPart::Sessions => {
                 user.epoch += 1;
                 signed_out(world, user)

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 use super::tokens::is_admin_token;
-use super::user_ends::{Updated, ended, left_of, with_rights};
+use super::user_ends::{Updated, ended, left_of, unbacked, with_rights};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::change::Change;
-use crate::limits::{INVITATION, INVITATIONS_OF_USER, PASSWORD_RESET, SESSIONS_REMOVED, USERS};
+use crate::limits::{
+    INVITATION, INVITATIONS_OF_USER, PASSWORD_RESET, RECORDS_OF_USER_REMOVED, SESSIONS_REMOVED,
+    USERS,
+};
 use crate::moment::Moment;
 use crate::rights::Rights;
 use crate::role::Role;
@@ -127,7 +130,7 @@ fn with_link(
         hash: secret.hash(),
         made_by: by.map(|by| by.user),
         token: by.and_then(|by| by.token),
-        epoch: maker.map_or(0, |maker| maker.epoch),
+        epoch: world.epoch_of(by.map(|by| by.user)),
         expires_at: moment.steady + life,
     }));
     Ok(changed(user, Some(secret)))
@@ -207,11 +210,14 @@ fn with_password(user: &User, password: PasswordHash) -> User {
     }
 }
 
-/// Stores a user whose epoch was raised. So all sessions end.
+/// Stores a user whose epoch was raised. So all sessions end, and what the user has made in them. What does not fit into the
+/// commit stays without being of use to anybody.
 pub(super) fn signed_out(world: &World, user: User) -> Decision<Arc<User>> {
     let user = Arc::new(user);
     let mut changes = vec![Change::User(user.clone())];
     changes.extend(sessions_removed(world, user.id));
+    let made = unbacked(world, user.id, Some(&user));
+    changes.extend(made.take(RECORDS_OF_USER_REMOVED));
     Decision {
         changes,
         answer: user,
@@ -322,18 +328,22 @@ impl Command for DeleteUser {
         if before.is_deleted() && left_of(world, before.id).next().is_none() {
             return Err(Refusal::NoSuchUser);
         }
-        let user = User {
-            kind: match before.kind {
-                UserKind::Person { .. } => UserKind::Person { password: None },
-                UserKind::Service => UserKind::Service,
-            },
-            state: UserState::Deleted,
-            is_administrator: false,
-            roles: Roles::default(),
-            ..User::clone(before)
-        };
+        let user = deleted(before);
         keep_an_administrator(world, moment.steady, &user)?;
         Ok(ended(world, before, user))
+    }
+}
+
+pub(super) fn deleted(user: &User) -> User {
+    User {
+        kind: match user.kind {
+            UserKind::Person { .. } => UserKind::Person { password: None },
+            UserKind::Service => UserKind::Service,
+        },
+        state: UserState::Deleted,
+        is_administrator: false,
+        roles: Roles::default(),
+        ..User::clone(user)
     }
 }
 

@@ -5,9 +5,9 @@ use chrono::TimeDelta;
 use super::*;
 use crate::blob::{BlobPath, LinkUse};
 use crate::decide::{
-    CreateBlobLink, CreateToken, CreateUser, EndOfUser, EndToken, Giver, MakeUserLink, NewToken,
-    RegenerateToken, RevokeBlobLink, RevokeToken, SetMember, SetPassword, SignIn, SignOut,
-    SignOutEverywhere, SignedInBy, UpdateUser, UseUserLink,
+    CreateBlobLink, CreateToken, CreateUser, DeleteUser, EndOfUser, EndToken, Giver, MakeUserLink,
+    NewToken, RegenerateToken, RevokeBlobLink, RevokeToken, SetMember, SetPassword, SignIn,
+    SignOut, SignOutEverywhere, SignedInBy, UpdateUser, UseUserLink,
 };
 use crate::testing::{TestWorld, source};
 use crate::{
@@ -74,15 +74,7 @@ fn only_credentials_that_ended_after_the_backup_end() {
     let out = session(&mut test, &kept);
     session(&mut test, &kept);
     let with_it = session(&mut test, &revoked);
-    let link = test.run(CreateBlobLink {
-        project: ProjectId::of_source(&source()),
-        path: "a/b".parse::<BlobPath>().unwrap(),
-        use_for: LinkUse::Get,
-        life: TimeDelta::days(1),
-        token: Some(kept.token.id),
-        user: None,
-    });
-    let link = link.unwrap().link.id;
+    let link = blob_link(&mut test, Some(kept.token.id), None);
 
     let (user, session) = (UserId::OWNER, out);
     let mut log = later(&mut test, SignOut { user, session });
@@ -191,7 +183,7 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
     type Act = fn(&mut TestWorld, UserId, SessionId) -> Vec<Later>;
     let project = || ProjectId::of_source(&source());
     let role = |role| UserPart::Role(project(), role);
-    let cases: [(Act, Vec<UserPart>); 9] = [
+    let cases: [(Act, Vec<UserPart>); 10] = [
         (
             |test, user, _| later(test, set_member(user, Some(Role::Viewer))),
             vec![role(Some(Role::Viewer))],
@@ -211,6 +203,14 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
         (
             |test, user, _| later(test, update(user, Some(false), None)),
             vec![UserPart::Account],
+        ),
+        (
+            |test, user, _| {
+                let mut log = later(test, update(user, Some(false), None));
+                log.extend(later(test, DeleteUser { user }));
+                log
+            },
+            vec![UserPart::Everything],
         ),
         (
             |test, user, _| later(test, MakeUserLink { user, by: None }),
@@ -271,14 +271,22 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
         }
         let after = test.world.user(user).unwrap();
         let has = |part| parts.contains(&part);
-        assert_eq!(after.is_active(), !has(UserPart::Account));
-        assert_eq!(after.password().is_some(), !has(UserPart::Password));
+        let is_gone = has(UserPart::Everything);
+        assert_eq!(after.is_deleted(), is_gone);
+        assert_eq!(after.is_active(), !has(UserPart::Account) && !is_gone);
+        assert_eq!(
+            after.password().is_some(),
+            !has(UserPart::Password) && !is_gone
+        );
         assert_eq!(
             after.link.is_some(),
-            !has(UserPart::Link) && !has(UserPart::Account)
+            !has(UserPart::Link) && !has(UserPart::Account) && !is_gone
         );
-        assert_eq!(after.is_administrator, !has(UserPart::Administrator));
-        let expected = match (has(role(None)), has(role(Some(Role::Viewer)))) {
+        assert_eq!(
+            after.is_administrator,
+            !has(UserPart::Administrator) && !is_gone
+        );
+        let expected = match (has(role(None)) || is_gone, has(role(Some(Role::Viewer)))) {
             (true, _) => None,
             (_, true) => Some(Role::Viewer),
             _ => Some(Role::Maintainer),
@@ -286,13 +294,76 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
         assert_eq!(after.roles.get(project()), expected);
         let signed_in = test.world.signed_in(user, test.steady());
         let signed_in: Vec<_> = signed_in.iter().map(|it| it.id).collect();
-        let all = [UserPart::Account, UserPart::Password, UserPart::Sessions];
+        let all = [
+            UserPart::Everything,
+            UserPart::Account,
+            UserPart::Password,
+            UserPart::Sessions,
+        ];
         match (all.iter().any(|part| has(*part)), is_signed_out) {
             (true, _) => assert_eq!(signed_in, []),
             (false, true) => assert_eq!(signed_in, [kept]),
             (false, false) => assert_eq!(signed_in.len(), 2),
         }
     }
+}
+
+/// A link to a blob.
+fn blob_link(test: &mut TestWorld, token: Option<TokenId>, user: Option<UserId>) -> BlobLinkId {
+    let link = test.run(CreateBlobLink {
+        project: ProjectId::of_source(&source()),
+        path: "a/b".parse::<BlobPath>().unwrap(),
+        use_for: LinkUse::Get,
+        life: TimeDelta::days(1),
+        token,
+        user,
+    });
+    link.unwrap().link.id
+}
+
+#[test]
+fn what_sessions_made_does_not_come_back_with_a_sign_out_everywhere() {
+    let mut test = TestWorld::new();
+    let user = UserId::OWNER;
+    let link = blob_link(&mut test, None, Some(user));
+    let (kim, _) = person(&mut test, "kim");
+    let log = later(&mut test, SignOutEverywhere { user, with: None });
+    let kinds: Vec<_> = log.iter().map(|it| it.action.kind).collect();
+    let (out, revoked) = (AuditKind::SignedOutEverywhere, AuditKind::BlobLinkRevoked);
+    assert_eq!(kinds, [out, revoked, AuditKind::UserLinkEnded]);
+    let found = endings(&test.world, &log, false);
+    let found: Vec<_> = found.iter().map(|it| it.credential).collect();
+    let sessions = Credential::OfUser(user, UserPart::Sessions);
+    let invitation = Credential::OfUser(kim, UserPart::Link);
+    assert_eq!(found, [sessions, invitation]);
+    let part = UserPart::Sessions;
+    test.run(EndOfUser { user, part }).unwrap();
+    assert!(test.world.blob_link(link).is_none());
+}
+
+#[test]
+fn all_links_to_blobs_end_with_all_tokens() {
+    let mut test = TestWorld::new();
+    test.run(InitialToken {
+        hash: TokenHash::of("x"),
+    })
+    .unwrap();
+    let first = sorted(&test.world)[0].id;
+    let other = token(&mut test, "ci", Scope::BlobRead).token.id;
+    let user = Some(UserId::OWNER);
+    let of_first = blob_link(&mut test, Some(first), user);
+    let of_session = blob_link(&mut test, None, user);
+    let of_job = blob_link(&mut test, None, None);
+    // This one ends with its token.
+    blob_link(&mut test, Some(other), user);
+    let found = endings(&test.world, &[], true);
+    let found: std::collections::BTreeSet<_> = found
+        .iter()
+        .map(|ending| format!("{:?}", ending.credential))
+        .collect();
+    let links = [of_first, of_session, of_job].map(Credential::Link);
+    let expected = links.into_iter().chain([Credential::Token(other)]);
+    assert_eq!(found, expected.map(|it| format!("{it:?}")).collect());
 }
 
 #[test]

@@ -109,6 +109,12 @@ impl World {
         self.users.users.get(&id)
     }
 
+    /// The present epoch of a user, for what the user makes in a session.
+    pub(crate) fn epoch_of(&self, user: Option<UserId>) -> u64 {
+        let user = user.and_then(|user| self.user(user));
+        user.map_or(0, |user| user.epoch)
+    }
+
     /// The user with this name, who may be deleted.
     pub fn user_named(&self, name: &UserName) -> Option<&Arc<User>> {
         self.users.names.get(name).map(|ByName(user)| user)
@@ -121,26 +127,25 @@ impl World {
         self.is_open(user, link, now).then_some(user)
     }
 
-    /// True if a link can still be used. It ends with the right and the token of its maker, and with a sign-out everywhere.
+    /// True if a link can still be used. It ends with what its maker made it with: the right, and the token or all sessions.
     pub fn is_open(&self, user: &User, link: &UserLink, now: Timestamp) -> bool {
         let may_open = match user.state {
             UserState::Invited | UserState::Active => true,
             UserState::Deactivated | UserState::Deleted => false,
         };
         let may_give = |maker| {
-            let is_of_epoch = self.user(maker).is_some_and(|it| it.epoch == link.epoch);
-            let rights = self.rights_of_maker(link.token, Some(maker), now);
-            let rights = rights.filter(|_| is_of_epoch);
+            let rights = self.rights_of_maker(link.token, Some(maker), link.epoch, now);
             rights.is_some_and(|rights| rights.may_give(user.is_administrator, &user.roles))
         };
         may_open && now < link.expires_at && link.made_by.is_none_or(may_give)
     }
 
-    /// The present rights of somebody who has made something: with a token, or as a person without one.
+    /// The present rights of somebody who has made something: with a token, or as a person in a session of this epoch.
     pub fn rights_of_maker(
         &self,
         token: Option<TokenId>,
         user: Option<UserId>,
+        epoch: u64,
         now: Timestamp,
     ) -> Option<Rights> {
         let token = match token {
@@ -148,7 +153,8 @@ impl World {
             None => None,
         };
         let user = self.user(token.map(|token| token.owner).or(user)?);
-        let user = user.filter(|user| user.is_active())?;
+        let is_its = |user: &&Arc<User>| token.is_some() || user.epoch == epoch;
+        let user = user.filter(|user| user.is_active()).filter(is_its)?;
         Some(Rights::of(user, token.map(|token| &**token)))
     }
 

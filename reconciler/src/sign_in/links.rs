@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use chrono::TimeDelta;
 use model::decide::SignedInBy;
-use model::{PlainToken, Timestamp, TokenHash, TokenId, TokenKind, UserId};
+use model::{PlainToken, SessionId, Timestamp, TokenHash, TokenId, TokenKind, UserId, World};
 
 use super::SignIns;
 use crate::limits::{SIGN_IN_LINK, SIGN_IN_LINKS, SIGN_IN_LINKS_OF_USER};
@@ -25,14 +25,16 @@ pub(super) struct SignInLinks(VecDeque<Link>);
 struct Link {
     hash: TokenHash,
     user: UserId,
-    /// What the session may do. The link and its session end with it.
-    by: SignedInBy,
+    by: Backing,
     made_at: Timestamp,
 }
 
+/// What the session of a link may do, and the session that has made the link, if one has. The link ends with either.
+type Backing = (SignedInBy, Option<SessionId>);
+
 impl SignInLinks {
     /// Adds a link. If there are too many, removes the oldest link of the same user, or else the oldest link of all.
-    fn add(&mut self, hash: TokenHash, user: UserId, by: SignedInBy, now: Timestamp) {
+    fn add(&mut self, hash: TokenHash, user: UserId, by: Backing, now: Timestamp) {
         self.0.retain(|link| link.is_open(now));
         let of_user = |link: &Link| link.user == user;
         let too_many = self.0.iter().filter(|link| of_user(link)).count() >= SIGN_IN_LINKS_OF_USER;
@@ -50,19 +52,19 @@ impl SignInLinks {
         });
     }
 
-    fn find(&self, hash: &TokenHash, now: Timestamp) -> Option<SignedInBy> {
+    fn find(&self, hash: &TokenHash, now: Timestamp) -> Option<Backing> {
         let mut open = self.0.iter().filter(|link| link.is_open(now));
         Some(open.find(|link| link.hash == *hash)?.by)
     }
 
-    fn take(&mut self, hash: &TokenHash, now: Timestamp) -> Option<SignedInBy> {
+    fn take(&mut self, hash: &TokenHash, now: Timestamp) -> Option<Backing> {
         let at = self.0.iter().position(|link| link.hash == *hash)?;
         let link = self.0.remove(at)?;
         link.is_open(now).then_some(link.by)
     }
 
     fn end(&mut self, user: UserId, with: Option<TokenId>) {
-        let is_with = |link: &Link, token| match link.by {
+        let is_with = |link: &Link, token| match link.by.0 {
             SignedInBy::Token { used, .. } => used.token == token,
             SignedInBy::Person { .. } => false,
         };
@@ -78,10 +80,15 @@ impl Link {
 }
 
 impl SignIns {
-    /// Creates a link that signs a browser of this user in.
-    pub fn make_link(&self, user: UserId, by: SignedInBy) -> NewSignInLink {
+    /// Creates a link that signs a browser of this user in. `session` is the session that asks for it.
+    pub fn make_link(
+        &self,
+        user: UserId,
+        by: SignedInBy,
+        session: Option<SessionId>,
+    ) -> NewSignInLink {
         let secret = PlainToken::random(TokenKind::SignInLink, &mut **lock(&self.entropy));
-        lock(&self.links).add(secret.hash(), user, by, self.clock.steady());
+        lock(&self.links).add(secret.hash(), user, (by, session), self.clock.steady());
         NewSignInLink {
             secret,
             expires_at: self.clock.now() + SIGN_IN_LINK,
@@ -90,12 +97,23 @@ impl SignIns {
 
     /// What a link signs in with, if the link is still valid. The caller checks whether that still signs in.
     pub fn link(&self, hash: &TokenHash) -> Option<SignedInBy> {
-        lock(&self.links).find(hash, self.clock.steady())
+        let found = lock(&self.links).find(hash, self.clock.steady())?;
+        self.backed(found)
     }
 
     /// Like `link`, but consumes the link. If several callers race, only one gets it.
     pub fn take_link(&self, hash: &TokenHash) -> Option<SignedInBy> {
-        lock(&self.links).take(hash, self.clock.steady())
+        let taken = lock(&self.links).take(hash, self.clock.steady())?;
+        self.backed(taken)
+    }
+
+    fn backed(&self, (by, session): Backing) -> Option<SignedInBy> {
+        let is_signed_in = |world: &World, id| {
+            let now = world.time(self.clock.steady());
+            (world.session(id)).is_some_and(|session| world.is_signed_in(session, now))
+        };
+        let is_backed = |world: &World| session.is_none_or(|id| is_signed_in(world, id));
+        self.state.read(is_backed).then_some(by)
     }
 
     /// Ends the links of a user, or only those of one token.
@@ -115,11 +133,12 @@ mod tests {
         UserId::from_uuid(Uuid::from_u128(n as u128))
     }
 
-    fn token(n: usize) -> SignedInBy {
-        SignedInBy::token(UsedToken {
+    fn token(n: usize) -> Backing {
+        let by = SignedInBy::token(UsedToken {
             token: TokenId::from_uuid(Uuid::from_u128(n as u128)),
             secret: TokenHash::of("a secret"),
-        })
+        });
+        (by, None)
     }
 
     fn hash(n: usize) -> TokenHash {

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::TimeDelta;
 use model::decide::{
-    Cancel, CreateToken, NewToken, PlanDeliveries, Refusal, RegenerateToken, RevokeToken, SignIn,
-    SignOut, SignedInBy,
+    Cancel, CreateRegistration, CreateToken, NewToken, PlanDeliveries, Refusal, RegenerateToken,
+    RevokeToken, SignIn, SignOut, SignedInBy,
 };
+use model::limits::REGISTRATION_SWEEP;
 use model::restored::{Ending, endings, sorted};
 use model::{
     Actor, AuditKind, JobState, MessageId, PlainToken, Projects, Reason, Rights, Scope, Scopes,
@@ -53,6 +54,16 @@ async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
     std::fs::create_dir_all(&mirror).unwrap();
     std::fs::write(mirror.join("HEAD"), "ref").unwrap();
 
+    for _ in 0..2 * REGISTRATION_SWEEP {
+        let (projects, labels, maker) = (None, None, None);
+        let register = CreateRegistration {
+            projects,
+            labels,
+            maker,
+        };
+        opened.state.submit(register).await.unwrap();
+    }
+
     let mut restored = restored(&folder);
     let made = opened.state.newest_backup();
     assert!(made.is_some());
@@ -69,6 +80,8 @@ async fn a_restored_state_is_complete_and_its_running_jobs_have_ended() {
         assert_eq!(lost.state.end().unwrap().reason, Reason::Restored);
         let held = opened.state.job(waiting).await.unwrap().unwrap();
         assert_eq!(held.state, JobState::Scheduled);
+        let registrations = opened.state.read(|world| world.registrations().count());
+        assert_eq!(registrations, 0, "they may have been used since");
         let now = opened.state.now();
         assert!(opened.state.read(|world| {
             let mut runners = world.runners();

@@ -4,11 +4,13 @@ use chrono::TimeDelta;
 
 use crate::blob::LinkUse;
 use crate::decide::{
-    CreateBlobLink, CreateRegistration, CreateToken, CreateUser, DeleteUser, Giver, MakeUserLink,
-    Maker, NewUser, NoteUse, Refusal, RevokeToken, SeeSession, SetMember, SetPassword, SignIn,
-    SignOutEverywhere, SignedIn, SignedInBy, UpdateUser, UseUserLink,
+    CreateBlobLink, CreateRegistration, CreateToken, CreateUser, DeleteUser, EndOfUser, Giver,
+    InitialToken, MakeUserLink, Maker, NewUser, NoteUse, Refusal, RegisterRunner, RevokeToken,
+    SeeSession, SetMember, SetPassword, SignIn, SignOutEverywhere, SignedIn, SignedInBy,
+    UpdateUser, UseUserLink,
 };
 use crate::limits::{INVITATION, INVITATIONS_OF_USER, PASSWORD_RESET, RECENT_SIGN_IN};
+use crate::restored::UserPart;
 use crate::testing::{TestWorld, source};
 use crate::{
     BlobLinkId, Change, PasswordHash, PlainToken, Principal, ProjectId, Projects, RegistrationId,
@@ -135,6 +137,8 @@ struct Made {
     get: BlobLinkId,
     put: BlobLinkId,
     registration: RegistrationId,
+    /// Of the registration.
+    secret: PlainToken,
     invitation: UserId,
 }
 
@@ -161,12 +165,17 @@ impl Made {
                 rights: by(test, maker).rights,
             }),
         };
-        let giver = by(test, maker);
+        let giver = Giver {
+            token,
+            ..by(test, maker)
+        };
         let invited = invite(test, name, &[(project(), Role::Viewer)], giver);
+        let registered = test.run(register).unwrap();
         Self {
             get,
             put,
-            registration: test.run(register).unwrap().id,
+            registration: registered.id,
+            secret: registered.secret,
             invitation: invited.unwrap().user.id,
         }
     }
@@ -478,6 +487,101 @@ fn a_sign_out_everywhere_ends_sessions_but_not_tokens() {
             .unwrap()
             .may(Scope::Dispatch, project())
     );
+}
+
+#[test]
+fn what_was_made_in_sessions_ends_with_all_of_them() {
+    type End = fn(&mut TestWorld, UserId);
+    let ends: [End; 3] = [
+        |test, user| test.run(SignOutEverywhere { user, with: None }).unwrap(),
+        |test, user| {
+            let session = sign_in(test, user).unwrap().session.id;
+            let password = PasswordHash::new("$argon2id$new".to_owned());
+            let set = SetPassword {
+                user,
+                session,
+                password,
+            };
+            test.run(set).unwrap();
+        },
+        |test, user| {
+            let made = test.run(MakeUserLink { user, by: None }).unwrap();
+            accept(test, &made.secret.unwrap()).unwrap();
+        },
+    ];
+    let cases = ends.into_iter().flat_map(|end| [(end, 1), (end, 8)]);
+    for (end, count) in cases {
+        let mut test = TestWorld::new();
+        let [mia, oda] =
+            ["mia", "oda"].map(|name| person(&mut test, name, &[(project(), Role::Maintainer)]));
+        let token = with_token(&mut test).token;
+        let many: Vec<Made> = (0..count)
+            .map(|n| Made::by(&mut test, mia, None, &format!("kim{n}")))
+            .collect();
+        let of_other = Made::by(&mut test, oda, None, "lee");
+        let of_token = Made::by(&mut test, UserId::OWNER, token, "max");
+        end(&mut test, UserId::OWNER);
+        end(&mut test, mia);
+        assert_eq!(of_other.left(&test), [true; 4]);
+        assert_eq!(of_token.left(&test), [true; 4]);
+        if count == 1 {
+            assert_eq!(many[0].left(&test), [false; 4]);
+        }
+        // What does not fit into the commit is of no use.
+        let now = test.steady();
+        for made in &many {
+            for link in [made.get, made.put] {
+                let link = test.world.blob_link(link);
+                let link = link.and_then(|link| Principal::of_link(&test.world, link));
+                assert_eq!(link.and_then(|link| link.rights(&test.world, now)), None);
+            }
+            let invited = user(&test, made.invitation);
+            let link = invited.link.as_ref();
+            assert!(link.is_none_or(|link| !test.world.is_open(&invited, link, now)));
+            let register = register(made.secret.hash(), "late");
+            assert_eq!(test.run(register).map(drop), Err(Refusal::BadRegistration));
+        }
+        test.run(register(of_other.secret.hash(), "of other"))
+            .unwrap();
+        test.run(register(of_token.secret.hash(), "of token"))
+            .unwrap();
+    }
+}
+
+fn register(registration: TokenHash, name: &str) -> RegisterRunner {
+    RegisterRunner {
+        registration,
+        name: name.to_owned(),
+        labels: Vec::new(),
+        exclusive: false,
+        capacity: 1,
+        version: "0.1.0".to_owned(),
+        replace: false,
+    }
+}
+
+#[test]
+fn a_first_token_always_has_an_administrator() {
+    for part in [
+        UserPart::Administrator,
+        UserPart::Account,
+        UserPart::Everything,
+    ] {
+        let mut test = TestWorld::new();
+        let user = UserId::OWNER;
+        test.run(EndOfUser { user, part }).unwrap();
+        let hash = TokenHash::of("first");
+        test.run(InitialToken { hash }).unwrap();
+        assert!(rights_of(&test, hash).unwrap().is_administrator());
+        // It can set a password, as after the first start.
+        let by = Some(Giver {
+            token: test.world.token_of(&hash).map(|token| token.id),
+            ..admin()
+        });
+        let made = test.run(MakeUserLink { user, by }).unwrap();
+        accept(&mut test, &made.secret.unwrap()).unwrap();
+        assert!(self::user(&test, user).can_administrate());
+    }
 }
 
 #[test]

@@ -211,12 +211,7 @@ fn user(
         handle.audited(audit_entry(handle, &principal, &head.arrival, &head.query))
     };
     let guard = Guard::begin((principal, rights), scope);
-    Ok(Visible::new(
-        &handle,
-        &service.events,
-        &service.delivery,
-        guard,
-    ))
+    Ok(Visible::new(&handle, service, guard))
 }
 
 /// True if the caller's token has the scope, so that only the roles of its owner lack it.
@@ -358,7 +353,7 @@ fn linked(service: &Service, route: LinkRoute, secret: &str, head: &Head) -> Opt
     };
     let handle = handle.audited(audit_entry(handle, &principal, &arrival, ""));
     let guard = Guard::begin((principal, rights), Some(use_for.scope()));
-    let user = Visible::new(&handle, &service.events, &service.delivery, guard);
+    let user = Visible::new(&handle, service, guard);
     Some(Linked { user, link })
 }
 

@@ -260,6 +260,7 @@ pub(crate) async fn user(
                 &Window::of(query)?
             )?)
         }
+        UserRoute::CheckCallbacks => json!(user.check_callbacks().await?),
         UserRoute::CreateCallback => Box::pin(callbacks::create(user, request)),
         UserRoute::ShowCallback => json!(callbacks::show(user, path(0))?),
         UserRoute::DeleteCallback => done!(callbacks::delete(user, path(0))),

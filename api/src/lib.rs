@@ -44,4 +44,4 @@ pub use routes::{
     SessionRoute, UserRoute, WorkerRoute,
 };
 pub use serve::serve;
-pub use service::Front;
+pub use service::{CallbackChecker, Front};

@@ -102,7 +102,7 @@ names! {
         RevokeToken ListAudit ListChannels ShowChannel SetChannel DeleteChannel TestChannel RetryChannel
         ListDeliveries ListConditions AcknowledgeCondition SilenceCondition ListRules SetRule DeleteRule PreviewRule ListRunners ShowRunner
         LimitRunner DeleteRunner CreateRegistration MoveToken ListUsers CreateUser UpdateUser DeleteUser CreateUserLink
-        ListMembers SetMember RemoveMember ListCallbacks CreateCallback ShowCallback DeleteCallback
+        ListMembers SetMember RemoveMember ListCallbacks CheckCallbacks CreateCallback ShowCallback DeleteCallback
         ShowCallbackRules SetCallbackRules ListCallbackTokens CreateCallbackToken EndCallbackToken ListInteractions ShowInteraction
         ListPayloadGroups CreatePayloadGroup ShowPayloadGroup ChangePayloadGroup DeletePayloadGroup ReadPayload
         StorePayload DeletePayload RenderPayloads

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,6 +42,13 @@ pub struct Front {
     pub connections: Option<usize>,
     /// How test messages are sent.
     pub delivery: Arc<delivery::Settings>,
+    /// How the zones of callback servers are checked, if there are any.
+    pub callback_check: Option<Arc<dyn CallbackChecker>>,
+}
+
+/// Checks what the daemon sees of the zones of callback servers.
+pub trait CallbackChecker: std::fmt::Debug + Send + Sync {
+    fn check(&self) -> Pin<Box<dyn Future<Output = wire::CallbackCheck> + Send + '_>>;
 }
 
 pub(crate) struct Service {
@@ -54,6 +62,7 @@ pub(crate) struct Service {
     pub(crate) local_from: Vec<Cidr>,
     pub(crate) base_path: BasePath,
     pub(crate) delivery: Arc<delivery::Settings>,
+    pub(crate) callback_check: Option<Arc<dyn CallbackChecker>>,
     pub(crate) passwords: Passwords,
     /// Refused credentials, by network.
     refusals: Rates<IpAddr>,
@@ -83,6 +92,7 @@ impl Service {
             local_from: front.local_from,
             base_path: front.base_path,
             delivery: front.delivery,
+            callback_check: front.callback_check,
             refusals: Rates::new(REFUSALS),
             requests: front.requests.map(Rates::new),
         }

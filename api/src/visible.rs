@@ -27,6 +27,7 @@ use tokio::sync::watch;
 use crate::events::{Form, Hub, Listener, TooManyListeners, Wanted};
 use crate::failure::{Failure, job_token_over, no_such_link};
 use crate::limits::{LISTENER_WAIT, LISTENERS, PROJECT_LISTENERS, RIGHTS_CHECK, SHARE_LISTENERS};
+use crate::service::{CallbackChecker, Service};
 
 /// The daemon, limited to what a caller may see and do.
 #[derive(Clone)]
@@ -35,6 +36,7 @@ pub(crate) struct Visible {
     guard: Arc<Guard>,
     events: Arc<Hub>,
     delivery: Arc<delivery::Settings>,
+    callback_check: Option<Arc<dyn CallbackChecker>>,
 }
 
 /// A value that the caller may see. Commands accept only such values.
@@ -59,18 +61,14 @@ impl<T> Deref for Shown<T> {
 pub(crate) type ShownJob = Shown<Arc<Job>>;
 
 impl Visible {
-    pub(crate) fn new(
-        handle: &Handle,
-        events: &Arc<Hub>,
-        delivery: &Arc<delivery::Settings>,
-        guard: Guard,
-    ) -> Self {
+    pub(crate) fn new(handle: &Handle, service: &Service, guard: Guard) -> Self {
         let guard = Arc::new(guard);
         Self {
             handle: handle.guarded(guard.clone()),
             guard,
-            events: events.clone(),
-            delivery: delivery.clone(),
+            events: service.events.clone(),
+            delivery: service.delivery.clone(),
+            callback_check: service.callback_check.clone(),
         }
     }
 

@@ -68,12 +68,15 @@ pub struct Http {
     pub target: String,
     /// The first header `Host`, with its port.
     pub host: String,
+    pub is_tls: bool,
+    /// The name that the client asked for in TLS. It may differ from `host`.
+    pub sni: Option<String>,
     /// Request line and headers as received, at most 64 KiB.
     pub head: Bytes,
     /// What was received after the head, at most 64 KiB.
     pub body: Bytes,
     /// Whether the body had more bytes, or broke off.
     pub truncated: bool,
-    /// Whether it is no HTTP/1 request, or its head did not arrive in time. Then `head` is all that was received.
+    /// Whether it is no HTTP/1 request, its head did not arrive in time, or its TLS handshake failed. Then `head` is all that was received.
     pub malformed: bool,
 }

@@ -1,4 +1,4 @@
-//! HTTP/1: any request is received, reported and answered, one for each connection.
+//! HTTP/1, with or without TLS: any request is received, reported and answered, one for each connection.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -12,7 +12,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use listen::{Addresses, Cidr};
+use listen::{Addresses, Cidr, ServerTls};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use self::head::Head;
@@ -28,6 +29,7 @@ use crate::start::Stopped;
 pub(crate) mod head;
 pub(crate) mod proxy;
 mod received;
+mod tls;
 
 #[cfg(test)]
 mod tests;
@@ -39,11 +41,27 @@ pub(crate) struct Site {
     pub(crate) reporter: Arc<Reporter>,
 }
 
+/// The other end of a connection.
+#[derive(Debug, Clone)]
+struct Client {
+    peer: SocketAddr,
+    is_tls: bool,
+    /// The name that it asks for in TLS.
+    sni: Option<String>,
+}
+
+impl Client {
+    fn sni(&self) -> &[u8] {
+        self.sni.as_deref().unwrap_or_default().as_bytes()
+    }
+}
+
 /// Answers the request of a connection, and reports it if it names a known id.
 pub(crate) async fn converse(
     mut stream: TcpStream,
     peer: SocketAddr,
     site: Arc<Site>,
+    tls: Option<ServerTls>,
     stopped: Stopped,
 ) {
     let mut place = None;
@@ -66,10 +84,37 @@ pub(crate) async fn converse(
     } else {
         peer
     };
+    let mut client = Client {
+        peer,
+        is_tls: tls.is_some(),
+        sni: None,
+    };
+    match tls {
+        None => exchange(stream, client, site, stopped).await,
+        Some(tls) => {
+            let greeted = tls::greet(stream, &tls).await.unwrap_or_default();
+            client.sni = greeted.name;
+            match greeted.stream {
+                Some(stream) => exchange(stream, client, site, stopped).await,
+                // The name alone shows that the target has read it.
+                None => site.report_bytes(&client, &Bytes::new(), "TLS handshake failed"),
+            }
+        }
+    }
+    drop(place);
+}
+
+async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    client: Client,
+    site: Arc<Site>,
+    stopped: Stopped,
+) {
     let received = Received::default();
     let service = service_fn(|request: Request<Incoming>| {
-        let (received, site, stopped) = (received.clone(), site.clone(), stopped.clone());
-        async move { Ok::<_, Infallible>(answer(request, peer, &received, &site, stopped).await) }
+        let (received, site) = (received.clone(), site.clone());
+        let (client, stopped) = (client.clone(), stopped.clone());
+        async move { Ok::<_, Infallible>(answer(request, &client, &received, &site, stopped).await) }
     });
     let copied = Copying::new(stream, received.clone());
     let served = http1::Builder::new()
@@ -86,23 +131,18 @@ pub(crate) async fn converse(
     };
     tokio::select! {
         ended = tokio::time::timeout(REQUEST, served) => if let Ok(Err(error)) = ended {
-            tracing::debug!(%error, %peer, "a request of a callback broke off");
+            tracing::debug!(%error, peer = %client.peer, "a request of a callback broke off");
         },
         () = cut_off => {}
     }
     if let Some((bytes, status)) = received.refused() {
-        let named = site.reporter.find(&[&bytes]);
-        site.report(peer, named.as_ref(), &status, None, || Http {
-            malformed: true,
-            ..http(&bytes)
-        });
+        site.report_bytes(&client, &bytes, &status);
     }
-    drop(place);
 }
 
 async fn answer(
     request: Request<Incoming>,
-    peer: SocketAddr,
+    client: &Client,
     received: &Received,
     site: &Site,
     mut stopped: Stopped,
@@ -114,7 +154,9 @@ async fn answer(
         () = stopped.wait() => false,
     };
     let head = Head::read(&bytes);
-    let named = site.reporter.find(&[head.host, head.target, &bytes]);
+    // Host and SNI may differ: a client connects to one name and asks for another.
+    let texts = [head.host, client.sni(), head.target, &bytes];
+    let named = site.reporter.find(&texts);
     let rule = named
         .as_ref()
         .and_then(|named| named.server.rules.http(&named.id, &head));
@@ -127,7 +169,7 @@ async fn answer(
     };
     let name = rule.as_ref().filter(|_| !is_tunnel).map(|rule| rule.name());
     site.report(
-        peer,
+        client,
         named.as_ref(),
         response.status().as_str(),
         name,
@@ -136,7 +178,7 @@ async fn answer(
             Http {
                 body,
                 truncated: is_cut || !is_whole,
-                ..http(&bytes)
+                ..http(client, &bytes)
             }
         },
     );
@@ -156,7 +198,7 @@ fn empty(status: StatusCode) -> Response<Full<Bytes>> {
 }
 
 /// A request with this head.
-fn http(bytes: &Bytes) -> Http {
+fn http(client: &Client, bytes: &Bytes) -> Http {
     let head = Head::read(bytes);
     let text =
         |part: &[u8]| String::from_utf8_lossy(&part[..part.len().min(TEXT_BYTES)]).into_owned();
@@ -164,6 +206,8 @@ fn http(bytes: &Bytes) -> Http {
         method: text(head.method),
         target: text(head.target),
         host: text(head.host),
+        is_tls: client.is_tls,
+        sni: client.sni.clone(),
         head: bytes.clone(),
         body: Bytes::new(),
         truncated: false,
@@ -214,9 +258,18 @@ fn default_answer(server: ServerId, tag: Option<Tag>, target: &[u8]) -> Response
 }
 
 impl Site {
+    /// Reports what is no request.
+    fn report_bytes(&self, client: &Client, bytes: &Bytes, answer: &str) {
+        let named = self.reporter.find(&[client.sni(), bytes]);
+        self.report(client, named.as_ref(), answer, None, || Http {
+            malformed: true,
+            ..http(client, bytes)
+        });
+    }
+
     fn report(
         &self,
-        peer: SocketAddr,
+        client: &Client,
         named: Option<&Named>,
         answer: &str,
         rule: Option<&str>,
@@ -226,7 +279,7 @@ impl Site {
         let (kind, rule) = (Kind::Http(http()), rule.map(str::to_owned));
         let hit = self
             .reporter
-            .hit(named, peer, kind, answer.to_owned(), rule);
+            .hit(named, client.peer, kind, answer.to_owned(), rule);
         self.reporter.report(&named.server, hit);
     }
 }

@@ -1,4 +1,5 @@
-//! Callback servers: DNS and HTTP listeners that answer for the operator's zones and report what was sent to a known id.
+//! Callback servers: listeners for DNS, HTTP and HTTPS that answer for the operator's zones and report what was
+//! sent to a known id.
 //!
 //! A name is `<server>.<zone>` or `<server>-<tag>.<zone>`. This package knows no jobs and no state. It is given a [`Table`]
 //! of the known ids, which is replaced as a whole, and sends each [`Hit`] into a bounded channel. It never waits for the
@@ -15,6 +16,8 @@
     )
 )]
 
+mod acme;
+pub mod check;
 mod dns;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -31,6 +34,8 @@ mod zone;
 #[cfg(test)]
 mod tests;
 
+pub use acme::{AcmeError, Authority, Issued};
+pub use dns::answer::Challenges;
 pub use hit::{Dns, Hit, Http, Kind, Transport};
 pub use ids::{Id, IdError, ServerId, Tag};
 pub use limits::CONNECTIONS;

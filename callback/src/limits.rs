@@ -26,7 +26,7 @@ pub(crate) const NETWORKS: usize = 100_000;
 /// Queries that are taken from a socket before other tasks run.
 pub(crate) const BATCH: usize = 64;
 
-/// Connections of all listeners of DNS, and of all of HTTP.
+/// Connections of all listeners of DNS, and of all of HTTP and HTTPS.
 pub(crate) const DNS_CONNECTIONS: usize = 256;
 pub(crate) const HTTP_CONNECTIONS: usize = 256;
 
@@ -38,6 +38,9 @@ pub(crate) const PER_ADDRESS: usize = 16;
 
 /// Longest connection over which DNS is asked.
 pub(crate) const DNS_CONNECTION: Duration = Duration::from_secs(10);
+
+/// Time for a client's greeting in TLS, and for the rest of the handshake.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Time for the head of a request.
 pub(crate) const HEAD: Duration = Duration::from_secs(10);
@@ -69,3 +72,25 @@ pub(crate) const FAIR_HITS: u32 = 100;
 
 /// Time for running requests after a stop.
 pub(crate) const DRAIN: Duration = Duration::from_secs(1);
+
+/// Time for the answer of an authority of certificates to one request.
+pub(crate) const ACME_REQUEST: Duration = Duration::from_secs(30);
+
+/// Longest answer of an authority: a chain has some kilobytes.
+pub(crate) const ACME_ANSWER_BYTES: usize = 256 * 1024;
+
+/// Time in which an authority checks the challenges, and in which it then issues.
+pub(crate) const ACME_WAIT: Duration = Duration::from_secs(180);
+
+/// Time for a whole order.
+pub(crate) const ACME_ORDER: Duration = Duration::from_secs(600);
+
+/// Time for an answer when the zones are checked, and how often is asked.
+pub(crate) const ASK: Duration = Duration::from_secs(2);
+pub(crate) const ASK_TIMES: usize = 2;
+
+/// Name servers above a zone that are asked, one after the other.
+pub(crate) const PARENT_SERVERS: usize = 3;
+
+/// Time for the check of one zone.
+pub(crate) const CHECK: Duration = Duration::from_secs(10);

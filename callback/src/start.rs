@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
-use listen::{Addresses, Bounds, Cidr};
+use listen::{Addresses, Bounds, Cidr, ServerTls};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::dns::answer::Answers;
+use crate::dns::answer::{Answers, Challenges};
 use crate::dns::{self, RateLimit, Responder};
 use crate::hit::Hit;
 use crate::http::{self, Site};
@@ -30,6 +30,11 @@ pub struct Settings {
     /// Where DNS is served, over UDP and TCP.
     pub dns: Vec<SocketAddr>,
     pub http: Vec<SocketAddr>,
+    pub https: Vec<SocketAddr>,
+    /// The certificate of `https`.
+    pub tls: Option<ServerTls>,
+    /// What an authority of certificates finds.
+    pub challenges: watch::Receiver<Challenges>,
     /// The addresses of all names.
     pub public: Vec<IpAddr>,
     /// Senders to whom any number of answers is sent over UDP.
@@ -56,6 +61,7 @@ pub struct Callbacks {
     /// The bound addresses.
     pub dns: Vec<SocketAddr>,
     pub http: Vec<SocketAddr>,
+    pub https: Vec<SocketAddr>,
     totals: Arc<Totals>,
     stop: watch::Sender<bool>,
     ended: oneshot::Receiver<()>,
@@ -77,6 +83,7 @@ struct Sockets {
     udp: Vec<UdpSocket>,
     dns: Vec<TcpListener>,
     http: Vec<TcpListener>,
+    https: Vec<TcpListener>,
 }
 
 /// Bound sockets. Nobody is answered yet.
@@ -88,7 +95,7 @@ pub struct Bound {
 
 /// Binds all sockets.
 pub fn bind(settings: Settings) -> Result<Bound, StartError> {
-    let sockets = Sockets::bind(&settings.dns, &settings.http)?;
+    let sockets = Sockets::bind(&settings)?;
     Ok(Bound { settings, sockets })
 }
 
@@ -104,13 +111,18 @@ pub fn start(
         let bound: io::Result<_> = listeners.iter().map(TcpListener::local_addr).collect();
         bound.map_err(StartError::Thread)
     };
-    let (dns, http) = (addresses(&sockets.dns)?, addresses(&sockets.http)?);
+    let (dns, http, https) = (
+        addresses(&sockets.dns)?,
+        addresses(&sockets.http)?,
+        addresses(&sockets.https)?,
+    );
     let totals = Arc::new(Totals::default());
     let reporter = Arc::new(Reporter::new(table, hits, clock, totals.clone()));
     let responder = Responder::new(
         Answers {
             zones: settings.zones,
             public: settings.public,
+            challenges: settings.challenges,
         },
         RateLimit::new(settings.unlimited),
         reporter.clone(),
@@ -130,6 +142,7 @@ pub fn start(
         sockets,
         Arc::new(responder),
         Arc::new(site),
+        settings.tls,
         Stopped(stopped),
     );
     std::thread::Builder::new()
@@ -146,6 +159,7 @@ pub fn start(
     Ok(Callbacks {
         dns,
         http,
+        https,
         totals,
         stop,
         ended,
@@ -171,32 +185,38 @@ impl Callbacks {
 }
 
 impl Sockets {
-    fn bind(dns: &[SocketAddr], http: &[SocketAddr]) -> Result<Self, StartError> {
+    fn bind(settings: &Settings) -> Result<Self, StartError> {
         let mut sockets = Self {
             udp: Vec::new(),
             dns: Vec::new(),
             http: Vec::new(),
+            https: Vec::new(),
         };
-        for address in dns {
-            let fail = |source| StartError::Bind {
-                service: "DNS",
-                address: *address,
-                source,
-            };
-            let (listener, socket) = bind_both(*address).map_err(fail)?;
+        for address in &settings.dns {
+            let (listener, socket) = bound("DNS", *address, bind_both)?;
             sockets.dns.push(listener);
             sockets.udp.push(socket);
         }
-        for address in http {
-            let fail = |source| StartError::Bind {
-                service: "HTTP",
-                address: *address,
-                source,
-            };
-            sockets.http.push(bind_tcp(*address).map_err(fail)?);
+        for address in &settings.http {
+            sockets.http.push(bound("HTTP", *address, bind_tcp)?);
+        }
+        for address in &settings.https {
+            sockets.https.push(bound("HTTPS", *address, bind_tcp)?);
         }
         Ok(sockets)
     }
+}
+
+fn bound<T>(
+    service: &'static str,
+    address: SocketAddr,
+    bind: impl FnOnce(SocketAddr) -> io::Result<T>,
+) -> Result<T, StartError> {
+    bind(address).map_err(|source| StartError::Bind {
+        service,
+        address,
+        source,
+    })
 }
 
 fn bind_tcp(address: SocketAddr) -> io::Result<TcpListener> {
@@ -217,6 +237,7 @@ async fn serve(
     sockets: Sockets,
     responder: Arc<Responder>,
     site: Arc<Site>,
+    tls: Option<ServerTls>,
     mut stopped: Stopped,
 ) -> io::Result<()> {
     // Closes when no conversation is left.
@@ -234,12 +255,16 @@ async fn serve(
         };
         accept(listener, connections, Vec::new(), stopped.clone(), converse)?;
     }
-    let connections = HTTP_CONNECTIONS / sockets.http.len().max(1);
-    for listener in sockets.http {
-        let (busy, site, until) = (busy.clone(), site.clone(), stopped.clone());
+    let connections = HTTP_CONNECTIONS / (sockets.http.len() + sockets.https.len()).max(1);
+    let plain = sockets.http.into_iter().map(|listener| (listener, None));
+    let secured = sockets.https.into_iter().zip(std::iter::repeat(tls));
+    for (listener, tls) in plain.chain(secured) {
+        let (busy, site) = (busy.clone(), site.clone());
+        let until = stopped.clone();
         let proxies = site.trusted_proxies.clone();
         let converse = move |stream, peer| {
-            let conversation = http::converse(stream, peer, site.clone(), until.clone());
+            let (site, tls, until) = (site.clone(), tls.clone(), until.clone());
+            let conversation = http::converse(stream, peer, site, tls, until);
             while_busy(conversation, busy.clone())
         };
         accept(listener, connections, proxies, stopped.clone(), converse)?;

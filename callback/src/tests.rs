@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 
+mod https;
 mod rules;
 
 use crate::limits::DNS_CONNECTIONS;
@@ -34,6 +35,9 @@ fn settings() -> Settings {
         zones: vec!["cb.example.com".parse().unwrap()],
         dns: vec![here],
         http: vec![here],
+        https: Vec::new(),
+        tls: None,
+        challenges: watch::channel(Vec::new()).1,
         public: vec!["192.0.2.1".parse().unwrap()],
         unlimited: vec!["127.0.0.0/8".parse().unwrap()],
         trusted_proxies: Vec::new(),
@@ -200,6 +204,37 @@ async fn dig_shows_the_question_in_its_case_and_the_client_subnet_arrives() {
 }
 
 #[tokio::test]
+async fn dnsperf_loses_no_answer_while_nobody_takes_the_hits() {
+    let mut world = World::start();
+    let folder = tempfile::tempdir().unwrap();
+    let asked = folder.path().join("asked");
+    let lines = (0..100).map(|at| format!("{at}.{SERVER}-{TAG}.cb.example.com A\n"));
+    std::fs::write(&asked, lines.collect::<String>()).unwrap();
+    let port = world.callbacks.dns[0].port();
+    let mut answered = 0;
+    for mode in ["udp", "tcp"] {
+        let fixed = format!("-m {mode} -s 127.0.0.1 -p {port} -c 4 -n 10 -t 60 -d");
+        let arguments = fixed.split(' ').map(str::to_owned);
+        let arguments = arguments.chain([asked.display().to_string()]);
+        let Some(report) = output("dnsperf", arguments) else {
+            return;
+        };
+        answered += 1000;
+        assert!(report.contains("NOERROR 1000 (100.00%)"), "{report}");
+        assert_eq!(world.callbacks.answered(), answered);
+    }
+    // The channel was full at once. What it did not take is counted.
+    let mut hits = 0;
+    while world.hits.try_recv().is_ok() {
+        hits += 1;
+    }
+    let table = world.table.borrow().clone();
+    let server = &table.servers[&SERVER.parse().unwrap()];
+    assert_eq!(hits + server.counts.take().1, answered);
+    world.callbacks.stop().await;
+}
+
+#[tokio::test]
 async fn curl_gets_the_answer_and_leaves_its_request() {
     let mut world = World::start();
     let address = world.callbacks.http[0];
@@ -334,28 +369,26 @@ async fn ports_that_cannot_be_bound_are_named() {
     let taken = holder.local_addr().unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let asked = socket.local_addr().unwrap();
-    for (dns, http, expected) in [
-        (
-            vec![taken],
-            vec![],
-            format!("cannot listen for DNS of callbacks on {taken}"),
-        ),
-        (
-            vec![asked],
-            vec![],
-            format!("cannot listen for DNS of callbacks on {asked}"),
-        ),
-        (
-            vec![],
-            vec![taken],
-            format!("cannot listen for HTTP of callbacks on {taken}"),
-        ),
+    let none = || Settings {
+        dns: Vec::new(),
+        http: Vec::new(),
+        ..settings()
+    };
+    let mut of_dns = none();
+    of_dns.dns = vec![taken];
+    let mut of_udp = none();
+    of_udp.dns = vec![asked];
+    let mut of_http = none();
+    of_http.http = vec![taken];
+    let mut of_https = none();
+    of_https.https = vec![taken];
+    for (settings, service, address) in [
+        (of_dns, "DNS", taken),
+        (of_udp, "DNS", asked),
+        (of_http, "HTTP", taken),
+        (of_https, "HTTPS", taken),
     ] {
-        let settings = Settings {
-            dns,
-            http,
-            ..settings()
-        };
+        let expected = format!("cannot listen for {service} of callbacks on {address}");
         let error = try_start(settings).err().unwrap();
         assert_eq!(error.to_string(), expected);
         let StartError::Bind { source, .. } = error else {

@@ -2,7 +2,8 @@
 
 use http::Method;
 use wire::{
-    Callback, CallbackRules, CallbackToken, CreateCallback, CreateCallbackToken, Interaction, Page,
+    Callback, CallbackCheck, CallbackRules, CallbackToken, CreateCallback, CreateCallbackToken,
+    Interaction, Page,
 };
 
 use crate::route::Route;
@@ -44,6 +45,12 @@ impl Client {
     pub async fn create_callback(&self, request: &CreateCallback) -> Result<Callback, Error> {
         let call = self.call(Method::POST, &Route::v0("callbacks"));
         call.json(request)?.answer().await
+    }
+
+    /// Checks the zones of callback servers.
+    pub async fn check_callbacks(&self) -> Result<CallbackCheck, Error> {
+        let route = Route::v0("callback-check");
+        self.get(&route).held().answer().await
     }
 
     pub async fn delete_callback(&self, id: &str) -> Result<(), Error> {

@@ -18,9 +18,10 @@ use reconciler::{BlobSettings, LOG_LIMIT, SourceConfig};
 use serde::Deserialize;
 use thiserror::Error;
 
-use self::callback::FileCallback;
+use self::callback::{CallbackSettings, FileCallback};
 use self::source::FileSource;
 use crate::arguments::{LISTEN, RunOptions, listen_address};
+use crate::certificate::CertificateSource;
 use crate::heartbeat::Heartbeat;
 use crate::limits::{BEAT_EVERY, LONGEST_CYCLE_PAUSE, NOTIFY_COMMAND_TIMEOUT, REQUESTS};
 use crate::logging::LogForm;
@@ -64,7 +65,7 @@ pub(crate) struct DaemonSettings {
     /// How notifications are sent.
     pub(crate) delivery: delivery::Settings,
     /// Where callback servers listen, if they do.
-    pub(crate) callback: Option<::callback::Settings>,
+    pub(crate) callback: Option<CallbackSettings>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -303,14 +304,16 @@ impl Settings {
         if let Some(url) = &url {
             outbound::check_url(url).map_err(|error| invalid("url")(error.to_string()))?;
         }
-        let callback = file.callback.map(|file| file.check(url.as_deref()));
+        let callback = file.callback.map(|file| file.check(url.as_deref(), &base));
         let callback = callback.transpose().map_err(invalid("callback"))?;
         let commands = file.notify_commands.into_iter().map(|(name, command)| {
             let checked = command.check(&base);
             let checked = checked.map_err(|problem| format!("`{name}`: {problem}"));
             Ok((name, checked.map_err(invalid("notify_commands"))?))
         });
-        let zones = callback.iter().flat_map(|callback| &callback.zones);
+        let zones = callback
+            .iter()
+            .flat_map(|callback| &callback.listening.zones);
         let zones = zones.map(ToString::to_string).collect();
         let delivery = delivery::Settings {
             outbound: Outbound::new(allow, named, outbound::Limits::default()).refusing(zones),
@@ -330,6 +333,11 @@ impl Settings {
             given => given,
         };
         let secret_keys = secret_keys(key_file, old_key_files, &state)?;
+        let certificate = callback.as_ref().and_then(|it| it.certificate.as_ref());
+        if let (Some(CertificateSource::Authority(_)), None) = (certificate, &secret_keys) {
+            let problem = "acme: needs `secret_key_file`: account and key are sealed with it";
+            return Err(invalid("callback")(problem.to_owned()));
+        }
         let tls = match (options.tls_cert, options.tls_key) {
             (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
             // Each of the flags requires the other.

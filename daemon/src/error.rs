@@ -195,6 +195,10 @@ impl Error {
             Self::Listen { source, .. } if source.kind() == ErrorKind::AddrInUse => {
                 Some("give another port with --listen ADDRESS:PORT; port 0 takes a free one")
             }
+            Self::Tls(TlsError::Unfit { .. }) => Some(
+                "HTTPS of callback servers needs one certificate for each zone and for every name in it: `example.org` and \
+                 `*.example.org`",
+            ),
             Self::Callback(callback::StartError::Bind { source, .. }) => match source.kind() {
                 ErrorKind::AddrInUse => Some(
                     "end the other program that uses this port. On port 53 it is often systemd-resolved, on 127.0.0.53: name the public \

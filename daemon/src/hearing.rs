@@ -3,9 +3,11 @@
 mod rules;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use callback::check::Checks;
 use callback::{
     Bound, Callbacks, Hit, Kind, Minted, Server, ServerId, StartError, Table, Tag, Transport,
 };
@@ -15,32 +17,52 @@ use reconciler::{CallbackHit, Handle, Missed, record_callbacks};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use crate::callback_check::Checker;
+use crate::certificate::Certifier;
 use crate::limits::CALLBACK_HITS;
 
 pub(crate) struct Hearing {
     callbacks: Callbacks,
     following: JoinHandle<()>,
     recording: JoinHandle<()>,
+    certifying: Option<JoinHandle<()>>,
+    /// Checks of the zones, with the bound addresses.
+    pub(crate) checker: Arc<Checker>,
 }
 
-/// Starts to answer and to record.
+/// Starts to answer and to record. HTTPS has the certificate of `certifier`. `resolver` is asked by checks.
 pub(crate) fn hear(
     bound: Bound,
+    certifier: Option<Certifier>,
+    resolver: Option<SocketAddr>,
     handle: &Handle,
     clock: Arc<dyn Clock>,
 ) -> Result<Hearing, StartError> {
     let mut follower = Follower::new(handle.clone());
     follower.refresh();
     let (hit, hits) = mpsc::channel(CALLBACK_HITS);
-    let now = Arc::new(move || clock.now().into());
+    let mut checks = Checks::new(&bound.settings, resolver);
+    let wall = clock.clone();
+    let now = Arc::new(move || wall.now().into());
+    let certifying = certifier.map(|it| it.keep(handle.clone()));
     let callbacks = callback::start(bound, now, follower.table.subscribe(), hit)?;
-    tracing::info!(dns = ?callbacks.dns, http = ?callbacks.http, "callback servers are answered");
+    (checks.dns, checks.http, checks.https) = (
+        callbacks.dns.clone(),
+        callbacks.http.clone(),
+        callbacks.https.clone(),
+    );
+    let Callbacks {
+        dns, http, https, ..
+    } = &callbacks;
+    tracing::info!(?dns, ?http, ?https, "callback servers are answered");
     let table = follower.table.subscribe();
     let recording = record_callbacks(handle.clone(), hits, converted, move || missed(&table));
     Ok(Hearing {
         callbacks,
         following: tokio::spawn(follower.follow()),
         recording: tokio::spawn(recording),
+        checker: Arc::new(Checker::new(checks, clock)),
+        certifying: certifying.map(tokio::spawn),
     })
 }
 
@@ -52,6 +74,9 @@ impl Hearing {
             tracing::error!(%error, "the recorder of callbacks has failed");
         }
         self.following.abort();
+        if let Some(certifying) = self.certifying {
+            certifying.abort();
+        }
     }
 }
 
@@ -191,6 +216,8 @@ fn converted(hit: Hit) -> Option<CallbackHit> {
                 head_bytes: http.head.len() as u64,
                 truncated: http.truncated,
                 malformed: http.malformed,
+                tls: http.is_tls,
+                sni: http.sni,
             };
             (request, [&http.head[..], &http.body].concat())
         }

@@ -13,6 +13,8 @@
 
 mod arguments;
 mod backup;
+mod callback_check;
+mod certificate;
 mod configuration;
 mod demo;
 mod error;

@@ -66,6 +66,18 @@ pub(crate) const CALLBACK_ADDRESSES: usize = 8;
 /// together have 128 MiB.
 pub(crate) const CALLBACK_HITS: usize = 1024;
 
+/// How long a failed order of a certificate holds the first order after a start.
+pub(crate) const CERTIFICATE_AFTER_START: TimeDelta = TimeDelta::hours(1);
+
+/// Time between two looks at whether a certificate is to be ordered. The clock may be set in between.
+pub(crate) const CERTIFICATE_CHECK: Duration = Duration::from_secs(3600);
+
+/// How much is kept of what an authority says.
+pub(crate) const CERTIFICATE_REASON_CHARS: usize = 500;
+
+/// Pause before a certificate is kept that could not be kept: the disk may have room again.
+pub(crate) const KEEP_AGAIN: Duration = Duration::from_secs(60);
+
 /// How deep `up` searches its folder: deeper than any sensible workflow name.
 pub(crate) const FOLDER_DEPTH: usize = 16;
 

@@ -13,6 +13,7 @@ use reconciler::{CallbackSettings, Handle, Reconciler, Start, Upkeep};
 use state::{Closing, Options, State, mirrors_folder};
 use store::file::OpenError;
 
+use crate::certificate::Certifier;
 use crate::configuration::callback::host;
 use crate::configuration::{DaemonSettings, Settings};
 use crate::error::Error;
@@ -47,7 +48,8 @@ pub(crate) fn run(settings: Settings) -> Result<(), Error> {
         );
     }
     warn_of_zones(&settings.daemon);
-    let tls = settings.tls.map(Tls::load).transpose()?;
+    let tls = settings.tls.map(|files| Tls::load(files, Vec::new()));
+    let tls = tls.transpose()?;
     let may_be_public = settings.insecure_http || tls.is_some();
     let state = &settings.daemon.state;
     let site = Site {
@@ -82,7 +84,8 @@ fn warn_of_zones(settings: &DaemonSettings) {
     let (Some(callback), Some(url)) = (&settings.callback, &settings.delivery.url) else {
         return;
     };
-    if let Some(zone) = callback.zones.iter().find(|zone| zone.is_beside(host(url))) {
+    let zones = &callback.listening.zones;
+    if let Some(zone) = zones.iter().find(|zone| zone.is_beside(host(url))) {
         tracing::warn!(%zone, url, "the zone of callback servers shares a domain with the daemon: take a domain that serves nothing else");
     }
 }
@@ -152,8 +155,23 @@ where
     let address = listener.local_addr().map_err(Error::Runtime)?;
     let root = settings.state;
     check_folder(&root)?;
+    let certifier = settings.callback.as_ref().and_then(|callback| {
+        let source = callback.certificate.clone()?;
+        Some(Certifier::new(source, &callback.listening.zones))
+    });
+    let certifier = certifier.transpose()?;
+    let authority = settings.callback.as_ref().and_then(|it| it.authority());
+    let resolver = settings.callback.as_ref().and_then(|it| it.resolver);
     // A daemon that cannot be reached must not touch the state.
-    let callbacks = settings.callback.map(callback::bind).transpose()?;
+    let callbacks = settings.callback.map(|callback| {
+        let mut listening = callback.listening;
+        if let Some(certifier) = &certifier {
+            listening.tls = Some(certifier.server());
+            listening.challenges = certifier.challenges();
+        }
+        callback::bind(listening)
+    });
+    let callbacks = callbacks.transpose()?;
     let clock = Arc::new(SystemClock::new());
     let options = Options {
         root: root.clone(),
@@ -176,11 +194,13 @@ where
         upkeep: Upkeep {
             certificate: tls.as_ref().map(Tls::expires),
             backup_within: settings.backup_within,
+            callback_certificate: certifier.as_ref().map(Certifier::expires),
         },
         callbacks: callbacks.as_ref().map(|bound| CallbackSettings {
             zones: (bound.settings.zones.iter())
                 .map(ToString::to_string)
                 .collect(),
+            authority,
         }),
     })
     .await?;
@@ -198,8 +218,11 @@ where
     delivery.url.get_or_insert_with(|| url.clone());
     let delivery = Arc::new(delivery);
     front.delivery = delivery.clone();
-    let hearing = callbacks.map(|bound| hear(bound, &handle, clock));
+    let hearing = callbacks.map(|bound| hear(bound, certifier, resolver, &handle, clock));
     let hearing = hearing.transpose()?;
+    if let Some(hearing) = &hearing {
+        front.callback_check = Some(hearing.checker.clone());
+    }
     let serving = Serving {
         handle: handle.clone(),
         url,

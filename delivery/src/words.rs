@@ -69,6 +69,11 @@ const fn words(name: EventName) -> [&'static str; 3] {
         EventName::TokenExpires | EventName::CertificateExpires => {
             ["Expires soon", "Expires soon", "Renewed"]
         }
+        EventName::CallbackCertificate => [
+            "No certificate for callbacks",
+            "Still no certificate for callbacks",
+            "Certificate for callbacks renewed",
+        ],
         EventName::DiskLow => [
             "Disk nearly full",
             "Disk still nearly full",

@@ -16,4 +16,5 @@ mod validity;
 
 pub use accept::{Bounds, Connection, Stop, accept, serve};
 pub use addresses::{Addresses, Cidr, Place, network};
-pub use tls::{ServerTls, Tls, TlsError, TlsFiles};
+pub use tls::{Certificate, ServerTls, Tls, TlsError, TlsFiles};
+pub use validity::Validity;

@@ -1,4 +1,4 @@
-//! The end of an X.509 certificate (RFC 5280), without a parser for the rest of it.
+//! From when until when an X.509 certificate is valid (RFC 5280), without a parser for the rest of it.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
@@ -6,8 +6,15 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// Reads `notAfter`. `None` if the bytes are no certificate.
-pub(crate) fn not_after(mut certificate: &[u8]) -> Option<DateTime<Utc>> {
+/// The first and the last moment at which a certificate is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    pub from: DateTime<Utc>,
+    pub until: DateTime<Utc>,
+}
+
+/// `None` if the bytes are no certificate.
+pub(crate) fn validity(mut certificate: &[u8]) -> Option<Validity> {
     let (_, mut certificate) = value(&mut certificate)?;
     let (_, mut signed) = value(&mut certificate)?;
     if value(&mut signed)?.0 == VERSION {
@@ -16,8 +23,14 @@ pub(crate) fn not_after(mut certificate: &[u8]) -> Option<DateTime<Utc>> {
     let _signature_algorithm = value(&mut signed)?;
     let _issuer = value(&mut signed)?;
     let (_, mut validity) = value(&mut signed)?;
-    let _not_before = value(&mut validity)?;
-    let (tag, time) = value(&mut validity)?;
+    Some(Validity {
+        from: time(&mut validity)?,
+        until: time(&mut validity)?,
+    })
+}
+
+fn time(bytes: &mut &[u8]) -> Option<DateTime<Utc>> {
+    let (tag, time) = value(bytes)?;
     let time = str::from_utf8(time).ok()?;
     let time = match tag {
         UTC_TIME if time < "50" => format!("20{time}"),
@@ -55,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_certificate_is_read_and_no_other_bytes_are() {
+    fn the_times_of_a_certificate_are_read_and_no_other_bytes_are() {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         // The form of a time changes with the year 2050.
@@ -66,17 +79,19 @@ mod tests {
             (2050, "2050-03-01T00:00:00+00:00"),
             (9999, "9999-03-01T00:00:00+00:00"),
         ] {
+            params.not_before = date_time_ymd(year, 2, 1);
             params.not_after = date_time_ymd(year, 3, 1);
             let certificate = params.self_signed(&key).unwrap();
             let der = certificate.der();
-            let found = not_after(der).map(|time| time.to_rfc3339());
-            assert_eq!(found.as_deref(), Some(expected));
+            let found = validity(der).unwrap();
+            assert_eq!(found.until.to_rfc3339(), expected);
+            assert_eq!((found.until - found.from).num_days(), 28);
             for end in 0..der.len() {
-                assert_eq!(not_after(&der[..end]), None);
+                assert_eq!(validity(&der[..end]), None);
             }
         }
         for damaged in [&[0x30, 0x80, 0, 0][..], &[0x30, 0x84, 255, 255, 255, 255]] {
-            assert_eq!(not_after(damaged), None);
+            assert_eq!(validity(damaged), None);
         }
     }
 }

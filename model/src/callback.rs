@@ -4,6 +4,7 @@
 //! also ends with its day and when it is large. Then the numbers continue with the next page: they increase, with gaps.
 
 mod cause;
+pub(crate) mod certificate;
 mod mint;
 mod rules;
 mod sampling;
@@ -20,6 +21,9 @@ use workflow::is_obeyed;
 use workflow::notify::NotifyName;
 
 pub use self::cause::{CallbackCause, ConsideredInteractions, Unconsidered};
+pub use self::certificate::{
+    AskedCertificate, CallbackCertificate, CertificateFailure, CertificateSecret,
+};
 pub use self::mint::{LiveMints, MINT_LINES, Mint, MintKey, Minted, PlantedBy, mint, read};
 pub use self::rules::{CallbackRule, CallbackRules, Ignored, RuleAnswer};
 pub use self::sampling::{Sampling, Share};
@@ -389,6 +393,12 @@ pub enum Request {
         truncated: bool,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         malformed: bool,
+        /// It came over HTTPS.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tls: bool,
+        /// The name that the client asked for in TLS.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sni: Option<String>,
     },
 }
 
@@ -420,20 +430,21 @@ impl Request {
     }
 
     /// The texts of the line.
-    pub fn texts(&self) -> [&str; 3] {
+    pub fn texts(&self) -> [&str; 4] {
         match self {
             Self::Dns {
                 transport,
                 name,
                 qtype,
                 ..
-            } => [transport, name, qtype],
+            } => [transport, name, qtype, ""],
             Self::Http {
                 method,
                 target,
                 host,
+                sni,
                 ..
-            } => [method, target, host],
+            } => [method, target, host, sni.as_deref().unwrap_or_default()],
         }
     }
 }

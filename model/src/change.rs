@@ -3,7 +3,9 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::blob::{Blob, BlobLink, BlobPath, BlobUsage};
-use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, InteractionChange, Mint};
+use crate::callback::{
+    Callback, CallbackCertificate, CallbackId, CallbackTag, CallbackToken, InteractionChange, Mint,
+};
 use crate::channel::Channel;
 use crate::clocks::Clocks;
 use crate::condition::{Condition, Ended};
@@ -116,6 +118,8 @@ pub enum Change {
     CallbackTokenRemoved(CallbackId, CallbackTag),
     Minted(Arc<Mint>),
     MintRemoved(CallbackId, u32),
+    /// The certificate of callback servers that an authority has issued.
+    CallbackCertificate(Arc<CallbackCertificate>),
     /// The interactions of a callback server.
     Interactions(CallbackId, Arc<InteractionChange>),
     PayloadGroup(Arc<PayloadGroup>),

@@ -236,6 +236,15 @@ pub enum Problem {
     CertificateExpires {
         at: Timestamp,
     },
+    /// HTTPS of callback servers has no certificate, or will soon have none.
+    CallbackCertificate {
+        /// When the certificate in use expires.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
+        /// Why no new one is issued.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
     DiskLow,
     /// The newest backup is older than `backup_within`.
     BackupOld {
@@ -275,6 +284,7 @@ impl Problem {
             Self::RunnerLost => EventName::RunnerLost,
             Self::TokenExpires { .. } => EventName::TokenExpires,
             Self::CertificateExpires { .. } => EventName::CertificateExpires,
+            Self::CallbackCertificate { .. } => EventName::CallbackCertificate,
             Self::DiskLow => EventName::DiskLow,
             Self::BackupOld { .. } => EventName::BackupOld,
             Self::ChannelFailing { .. } => EventName::ChannelFailing,
@@ -326,6 +336,7 @@ impl Problem {
             | Self::RunnerLost
             | Self::TokenExpires { .. }
             | Self::CertificateExpires { .. }
+            | Self::CallbackCertificate { .. }
             | Self::DiskLow
             | Self::BackupOld { .. }
             | Self::CallbackFull { .. }
@@ -354,6 +365,7 @@ impl Problem {
             | Self::RunnerLost
             | Self::TokenExpires { .. }
             | Self::CertificateExpires { .. }
+            | Self::CallbackCertificate { .. }
             | Self::DiskLow
             | Self::BackupOld { .. }
             | Self::ChannelFailing { .. } => "",
@@ -369,6 +381,7 @@ impl Problem {
             | Self::HistoryDamaged
             | Self::RunnerLost
             | Self::CertificateExpires { .. }
+            | Self::CallbackCertificate { .. }
             | Self::DiskLow
             | Self::BackupOld { .. } => true,
             Self::Failing { .. }

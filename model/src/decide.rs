@@ -8,6 +8,7 @@ mod artifact;
 mod blob_links;
 mod blobs;
 mod callbacks;
+mod certificate;
 mod channels;
 mod claim;
 mod clock;
@@ -54,6 +55,7 @@ pub use callbacks::{
     ExpireCallbackTokens, IndexInteractions, PageLines, RecordInteractions, RemoveInteractions,
     SetCallbackRules,
 };
+pub use certificate::{KeepCertificate, ResealCertificate};
 pub use channels::{
     DeleteChannel, FailedMessage, NoteRestored, ResealChannel, SendAgain, SetAnswer, SetChannel,
 };

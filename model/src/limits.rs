@@ -473,6 +473,9 @@ pub const CALLBACK_MINTS: u32 = 500_000;
 
 /// Mints of one callback server whose tags never expire. Their numbers are in its live record.
 pub const CALLBACK_MINTS_FOR_EVER: usize = 100;
+/// Pause after a first order of a certificate that failed; it doubles up to the other. Authorities allow about five failures an hour.
+pub const CERTIFICATE_PAUSE: TimeDelta = TimeDelta::minutes(1);
+pub const CERTIFICATE_PAUSE_MOST: TimeDelta = TimeDelta::days(1);
 
 /// Days for which interactions are kept, unless the server says otherwise, and at most.
 pub const INTERACTION_DAYS: u32 = 30;

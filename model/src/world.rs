@@ -258,6 +258,7 @@ impl World {
             Change::PayloadGroupRemoved(id) => {
                 self.payload_groups.remove(id);
             }
+            Change::CallbackCertificate(new) => self.callbacks.put_certificate(new),
             Change::ClockFollowed(by) => self.follow_clock(*by),
             Change::Clocks(clocks) => self.note_clocks(clocks.clone()),
             Change::Tip(_)

@@ -33,6 +33,8 @@ use crate::planted::Mints;
 pub struct CallbackSettings {
     /// The domains below which the names of callback servers are.
     pub zones: Vec<String>,
+    /// The directory of the authority that issues the certificate, if one does.
+    pub authority: Option<String>,
 }
 
 /// A request to a callback server.

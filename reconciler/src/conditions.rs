@@ -144,6 +144,7 @@ fn of_instance(handle: &Handle) -> Vec<Problem> {
     if let Some(at) = expires.filter(|at| *at - now <= CERTIFICATE_EXPIRES_SOON) {
         problems.push(Problem::CertificateExpires { at });
     }
+    problems.extend(of_callback_certificate(handle, now));
     if let Some(within) = upkeep.backup_within {
         let newest = state.newest_backup();
         if newest.is_none_or(|newest| now - newest > within) {
@@ -151,6 +152,21 @@ fn of_instance(handle: &Handle) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Whether HTTPS of callback servers has no certificate, or will soon have none.
+fn of_callback_certificate(handle: &Handle, now: Timestamp) -> Option<Problem> {
+    let expires = handle.settings().upkeep.callback_certificate.as_ref()?;
+    let at = *expires.borrow();
+    let authority = handle.callbacks()?.authority.as_ref();
+    let reason = handle.state().read(|world| {
+        let issued = world.callback_certificate();
+        let issued = issued.filter(|it| Some(&it.asked.directory) == authority)?;
+        Some(issued.failure.as_ref()?.reason.clone())
+    });
+    let is_soon = at.is_none_or(|at| at - now <= CERTIFICATE_EXPIRES_SOON);
+    let is_known = at.is_some() || reason.is_some();
+    (is_soon && is_known).then_some(Problem::CallbackCertificate { at, reason })
 }
 
 /// The oldest waiting job of each scan that no runner can take, if it has waited for a minute.

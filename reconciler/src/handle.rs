@@ -52,6 +52,8 @@ struct Parts {
 pub struct Upkeep {
     /// When the certificate of the daemon's listener expires.
     pub certificate: Option<watch::Receiver<Option<Timestamp>>>,
+    /// When the certificate of callback servers expires, if there is one yet. None without HTTPS.
+    pub callback_certificate: Option<watch::Receiver<Option<Timestamp>>>,
     /// How old the newest backup may become.
     pub backup_within: Option<TimeDelta>,
 }

@@ -1,10 +1,11 @@
-//! Resealing: secrets sealed with an old key are sealed with the current key, project by project, then channel by channel.
+//! Resealing: secrets sealed with an old key are sealed with the current key, project by project, then channel by channel, then the
+//! certificate of callback servers.
 //!
 //! Each record names the key of its secrets. So after a crash, resealing continues where it stopped.
 
 use std::collections::BTreeMap;
 
-use model::decide::{Reseal, ResealChannel, Resealed};
+use model::decide::{Reseal, ResealCertificate, ResealChannel, Resealed};
 use model::{
     ChannelId, KeyId, KeyState, MaskingCheck, ProjectId, ProjectSecrets, SealingKeys, World,
     check_masking,
@@ -96,7 +97,10 @@ pub(crate) async fn reseal(handle: Handle) {
     let Some(keys) = &handle.settings().secret_keys else {
         return;
     };
-    while !(reseal_projects(&handle, keys).await & reseal_channels(&handle, keys).await) {
+    while !(reseal_projects(&handle, keys).await
+        & reseal_channels(&handle, keys).await
+        & reseal_certificate(&handle, keys).await)
+    {
         tokio::time::sleep(SEALING_RETRY).await;
     }
     for key in keys.old() {
@@ -104,7 +108,11 @@ pub(crate) async fn reseal(handle: Handle) {
         let left: usize = handle.state().read(|world| {
             let of_projects: usize = world.all_secrets().map(|it| it.sealed_with(&key)).sum();
             let mut channels = world.channels();
-            of_projects + usize::from(channels.any(|it| it.sealed_with() == Some(&key)))
+            let certificate = world.callback_certificate();
+            let sealed = certificate.and_then(|it| it.secret.as_ref());
+            of_projects
+                + usize::from(channels.any(|it| it.sealed_with() == Some(&key)))
+                + usize::from(sealed.is_some_and(|it| it.key == key))
         });
         if left == 0 {
             tracing::info!(
@@ -170,6 +178,16 @@ async fn reseal_channels(handle: &Handle, keys: &SealingKeys) -> bool {
     is_done
 }
 
+/// The same for the certificate of callback servers.
+async fn reseal_certificate(handle: &Handle, keys: &SealingKeys) -> bool {
+    let keys = keys.clone();
+    let resealed = handle.state().submit(ResealCertificate { keys }).await;
+    if let Err(error) = &resealed {
+        tracing::warn!(%error, "the certificate of callback servers cannot be sealed with the current key yet");
+    }
+    resealed.is_ok()
+}
+
 fn keys_of(secrets: &ProjectSecrets) -> impl Iterator<Item = &KeyId> {
     secrets.secrets.values().map(|secret| &secret.sealed.key)
 }
@@ -187,8 +205,9 @@ fn sealed_with_old(world: &World, keys: &SealingKeys) -> Vec<ProjectId> {
 #[cfg(test)]
 mod tests {
     use crate::handle::Upkeep;
+    use model::callback::{AskedCertificate, CertificateSecret};
     use model::channel::{Offered, Target};
-    use model::decide::{Precondition, SetChannel, SetSecret};
+    use model::decide::{KeepCertificate, Precondition, SetChannel, SetSecret};
     use model::retention::RetentionSettings;
     use model::{Actor, SealingKey, SecretValue};
     use tempfile::TempDir;
@@ -264,6 +283,21 @@ mod tests {
             expects: Precondition::Anything,
         };
         daemon.handle.state().submit(channel).await.unwrap();
+        let keep = KeepCertificate {
+            asked: AskedCertificate {
+                directory: String::new(),
+                email: String::new(),
+                zones: Vec::new(),
+            },
+            secret: CertificateSecret {
+                account: Some("hunter3".to_owned()),
+                ..CertificateSecret::default()
+            },
+            valid: None,
+            failed: None,
+            key: old.clone(),
+        };
+        daemon.handle.state().submit(keep).await.unwrap();
         daemon.close().await;
 
         let keys = SealingKeys::new(current.clone(), vec![old]);
@@ -272,7 +306,11 @@ mod tests {
         let sealed = |world: &World| {
             let secrets = world.all_secrets().next().unwrap();
             let channel = world.channels().next().unwrap();
-            secrets.sealed_with(&current.id()) == 1 && channel.sealed_with() == Some(&current.id())
+            let certificate = world.callback_certificate().unwrap();
+            let sealed = certificate.secret.as_ref().unwrap();
+            secrets.sealed_with(&current.id()) == 1
+                && channel.sealed_with() == Some(&current.id())
+                && sealed.key == current.id()
         };
         while !daemon.handle.state().read(sealed) {
             changes.changed().await.unwrap();
@@ -290,6 +328,11 @@ mod tests {
                 channel.open(&keys).unwrap(),
             ]
         });
+        let account = daemon.handle.state().read(|world| {
+            let certificate = world.callback_certificate().unwrap();
+            certificate.open(&current.clone().into()).unwrap().account
+        });
+        assert_eq!(account.as_deref(), Some("hunter3"));
         let opened = opened.map(|value| value.unwrap().reveal().to_owned());
         assert_eq!(opened, ["hunter2", "https://hooks.example/x"]);
         daemon.close().await;

@@ -30,7 +30,8 @@ pub(crate) use self::lab::Lab;
 use crate::blobs::BlobSettings;
 use crate::limits::STANDSTILL;
 use crate::{
-    Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start, Upkeep, Worker,
+    CallbackSettings, Handle, LOG_LIMIT, Message, Reconciler, RunnerSession, SourceConfig, Start,
+    Upkeep, Worker,
 };
 
 /// A plain scan, a scan for runners with the label `gpu`, a scan with a `timeout`, and a scan with a retry.
@@ -247,8 +248,14 @@ impl TestDaemon {
             retention,
             log_limit: LOG_LIMIT,
             blobs,
+            callbacks: upkeep
+                .callback_certificate
+                .as_ref()
+                .map(|_| CallbackSettings {
+                    zones: Vec::new(),
+                    authority: Some("https://ca.example".to_owned()),
+                }),
             upkeep,
-            callbacks: None,
         })
         .await
         .unwrap();

@@ -214,6 +214,7 @@ pub(crate) fn loss(key: &Key) -> Option<&'static str> {
         RecordPlace::PayloadGroup => {
             "the payload group is gone with its payloads; restore the file from a backup"
         }
+        RecordPlace::CallbackCertificate => "another certificate is ordered",
         RecordPlace::Channel => "the channel is gone; add it again",
         RecordPlace::Outgoing => {
             "its events are not sent; `everscan condition list` shows what is still wrong"

@@ -145,6 +145,7 @@ impl Encoding<'_> {
                 self.delete(Layout::minted(*server, *number));
                 self.delete(Layout::minted_lines(*server, *number));
             }
+            Change::CallbackCertificate(certificate) => self.record(&**certificate),
             Change::Interactions(server, change) => match &**change {
                 InteractionChange::Indexed { file, at, text } => {
                     self.append(Layout::interaction_index(server, *file), *at, text);

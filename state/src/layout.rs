@@ -207,6 +207,8 @@ keys! {
     MintedLines: minted_lines(server: CallbackId, number: u32)
         "callbacks/{server}/minted/{thousand}/{number}.object"
         { thousand: number / MINTS_PER_FOLDER };
+    /// The account at an authority of certificates, and the certificate of callback servers.
+    CallbackCertificate: callback_certificate() "callbacks/certificate.json";
     /// A page of interactions.
     Interactions: interactions(server: &CallbackId, page: u64)
         "callbacks/{server}/interactions/{page}.jsonl";

@@ -174,6 +174,7 @@ impl Publication {
                 | Change::Callback(_)
                 | Change::CallbackRemoved(_)
                 | Change::CallbackToken(_)
+                | Change::CallbackCertificate(_)
                 | Change::CallbackTokenRemoved(..)
                 | Change::PayloadGroup(_)
                 | Change::PayloadGroupRemoved(_)

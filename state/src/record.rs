@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use model::callback::Mint;
+use model::callback::{CallbackCertificate, Mint};
 use model::channel::Channel;
 use model::condition::Condition;
 use model::outbox::Outgoing;
@@ -310,6 +310,12 @@ records! {
         id: it.number,
         live: never,
         load: nothing,
+    }
+    CallbackCertificate(CallbackCertificate): |_it| {
+        place: Layout::callback_certificate(),
+        id: "certificate",
+        live: always,
+        load: world(Change::CallbackCertificate),
     }
     Channel(Channel): |it| {
         place: Layout::channel(it.id),

@@ -15,6 +15,7 @@ mod bad_input;
 mod blobs;
 mod callbacks;
 mod cancelled;
+mod certificates;
 mod chance;
 mod checkout;
 mod clean_up;

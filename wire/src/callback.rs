@@ -75,6 +75,30 @@ pub struct CreateCallbackToken {
     pub never_expires: bool,
 }
 
+/// What the daemon sees of the zones of its callback servers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallbackCheck {
+    pub findings: Vec<CallbackFinding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallbackFinding {
+    /// Absent if it is about all zones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    pub outcome: CallbackOutcome,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallbackOutcome {
+    Good,
+    Bad,
+    /// The daemon cannot see it.
+    Unknown,
+}
+
 /// What somebody has sent to a callback server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Interaction {
@@ -162,6 +186,12 @@ pub enum InteractionRequest {
         truncated: bool,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         malformed: bool,
+        /// Whether it came over HTTPS.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        tls: bool,
+        /// The name that the client asked for in TLS. It may differ from `host`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sni: Option<String>,
     },
 }
 
@@ -182,8 +212,13 @@ impl InteractionRequest {
                 target,
                 host,
                 malformed,
+                sni,
                 ..
             } => {
+                let host = match sni {
+                    Some(name) if host.is_empty() => name,
+                    Some(_) | None => host,
+                };
                 let malformed = if *malformed { "malformed request" } else { "" };
                 let parts = [malformed, method, host, target].into_iter();
                 let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();

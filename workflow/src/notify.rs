@@ -56,6 +56,8 @@ events! {
     RunnerLost = "runner_lost",
     TokenExpires = "token_expires",
     CertificateExpires = "certificate_expires",
+    /// HTTPS of callback servers has no certificate, or will soon have none.
+    CallbackCertificate = "callback_certificate",
     DiskLow = "disk_low",
     BackupOld = "backup_old",
     ChannelFailing = "channel_failing",
@@ -78,6 +80,7 @@ impl EventName {
             Self::RunnerLost
                 | Self::TokenExpires
                 | Self::CertificateExpires
+                | Self::CallbackCertificate
                 | Self::DiskLow
                 | Self::BackupOld
         )
@@ -85,7 +88,7 @@ impl EventName {
 }
 
 /// What a rule without `events` asks for, and a channel without rules gets. A project has no event of the instance.
-pub const DEFAULT_EVENTS: [EventName; 18] = [
+pub const DEFAULT_EVENTS: [EventName; 19] = [
     EventName::Failing,
     EventName::Overdue,
     EventName::Late,
@@ -102,6 +105,7 @@ pub const DEFAULT_EVENTS: [EventName; 18] = [
     EventName::RunnerLost,
     EventName::TokenExpires,
     EventName::CertificateExpires,
+    EventName::CallbackCertificate,
     EventName::DiskLow,
     EventName::BackupOld,
 ];

@@ -106,6 +106,8 @@ fn request(request: &Request) -> InteractionRequest {
             head_bytes,
             truncated,
             malformed,
+            tls,
+            sni,
         } => InteractionRequest::Http {
             method,
             target,
@@ -113,6 +115,8 @@ fn request(request: &Request) -> InteractionRequest {
             head_bytes,
             truncated,
             malformed,
+            tls,
+            sni,
         },
     }
 }

@@ -124,6 +124,7 @@ fn event(change: &Change) -> Option<Event<'_>> {
         | Change::Callback(_)
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
+        | Change::CallbackCertificate(_)
         | Change::CallbackTokenRemoved(..)
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)

@@ -101,11 +101,13 @@ pub(crate) async fn make(
 
 /// The zones, if callbacks are on.
 fn on(user: &Visible) -> Result<&[String], Failure> {
-    user.callback_zones().ok_or_else(|| {
-        let text = "this daemon has no zone for callback servers";
-        Failure::new(ErrorCode::CallbacksOff, text)
-            .hint("the operator configures `callback` with a zone in everscand's file")
-    })
+    user.callback_zones().ok_or_else(off)
+}
+
+pub(crate) fn off() -> Failure {
+    let text = "this daemon has no zone for callback servers";
+    Failure::new(ErrorCode::CallbacksOff, text)
+        .hint("the operator configures `callback` with a zone in everscand's file")
 }
 
 pub(crate) async fn delete(user: &Visible, named: &str) -> Result<(), Failure> {

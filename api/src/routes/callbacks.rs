@@ -6,6 +6,8 @@ use crate::limits::{SMALL_BODY, VALUE_BODY};
 routes! {
     User ListCallbacks GET "/v0/callbacks", ProjectRead; [PROJECT, LIMIT, CURSOR], 0,
         lists::<wire::Callback>("List callback servers, of a project or of all projects");
+    User CheckCallbacks GET "/v0/callback-check", CallbackRead; [], 0,
+        answers::<wire::CallbackCheck>("Check delegation, ports and certificate of the zones of callback servers");
     User CreateCallback POST "/v0/callbacks", CallbackWrite; [], SMALL_BODY,
         takes::<wire::CreateCallback, wire::Callback>("Create a callback server").statuses(&[201]);
     User ShowCallback GET "/v0/callbacks/{callback}", ProjectRead; [], 0,

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{Shown, Visible};
 use crate::failure::Failure;
+use crate::handlers::callbacks::off;
 use crate::limits::INTERACTIONS_TIME;
 
 pub(crate) type ShownCallback = Shown<Arc<Callback>>;
@@ -64,6 +65,12 @@ impl Visible {
         lines: &MintedLines,
     ) -> Result<NewMint, Failure> {
         Ok(self.acting()?.mint_lines(mint.0, lines).await?)
+    }
+
+    /// Checks the zones. They belong to the instance and to no project.
+    pub(crate) async fn check_callbacks(&self) -> Result<wire::CallbackCheck, Failure> {
+        let check = self.callback_check.as_ref().ok_or_else(off)?;
+        Ok(check.check().await)
     }
 
     pub(crate) async fn delete_callback(&self, callback: &ShownCallback) -> Result<(), Failure> {

@@ -208,6 +208,7 @@ async fn the_answers_of_reading_routes_are_unchanged() {
         format!("/v0/workflows/{workflow}/scans/build/history"),
         format!("/v0/workflows/{workflow}/scans/build/ledger"),
         // Compared in `callbacks`.
+        "/v0/callback-check".to_owned(),
         "/v0/callbacks".to_owned(),
         "/v0/callbacks/a".to_owned(),
         "/v0/callbacks/a/rules".to_owned(),

@@ -87,6 +87,8 @@ impl Service {
             head_bytes: head.len() as u64,
             truncated: false,
             malformed: false,
+            tls: true,
+            sni: Some(format!("{id}.oast.example")),
         };
         let record = RecordInteractions {
             server: id.parse().unwrap(),
@@ -122,6 +124,7 @@ async fn the_answers_about_callbacks_are_unchanged() {
     service.hear(&id, Some(&tag)).await;
     let interaction = format!("{path}/interactions/2");
     for (name, path) in [
+        ("check", "/v0/callback-check".to_owned()),
         ("callbacks", "/v0/callbacks".to_owned()),
         ("callback", path.clone()),
         ("tokens", format!("{path}/tokens")),
@@ -283,6 +286,9 @@ async fn a_viewer_sees_counts_and_an_operator_sees_interactions() {
             found.push(call.bearer(&bearer).send(service.address).await.status);
         }
         assert_eq!(found, expected, "{name}");
+        let check = Call::get("/v0/callback-check").bearer(&bearer);
+        let status = check.send(service.address).await.status;
+        assert_eq!(status == 403, role == Role::Viewer, "{name}: {status}");
         let list = Call::get("/v0/callbacks").bearer(&bearer);
         let list = list.send(service.address).await.expect(200);
         let items = list["items"].as_array().unwrap();

@@ -349,6 +349,7 @@ impl Tour {
         self.service.hear(&id, Some(&tag)).await;
         for path in [
             "/v0/callbacks",
+            "/v0/callback-check",
             &path,
             &tokens,
             &format!("{path}/rules"),

@@ -6,6 +6,7 @@ mod workers;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -227,10 +228,12 @@ impl Service {
             },
             upkeep: Upkeep {
                 certificate: Some(watch::channel(expires).1),
+                callback_certificate: None,
                 backup_within: None,
             },
             callbacks: keyed.then(|| CallbackSettings {
                 zones: vec!["oast.example".to_owned()],
+                authority: None,
             }),
             secret_keys: keyed.then(|| SealingKey::random(&mut Seeded(3)).into()),
         })
@@ -243,6 +246,10 @@ impl Service {
         }
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
+        let front = Front {
+            callback_check: keyed.then(|| Arc::new(GoodZones) as _),
+            ..front
+        };
         tokio::spawn(api::serve(
             listener,
             handle.clone(),
@@ -511,4 +518,21 @@ fn files() -> Vec<(&'static str, &'static str)> {
         ("workflows/deep/plain.yaml", PLAIN),
         ("workflows/broken.yaml", "scans: {}\n"),
     ]
+}
+
+/// A check that finds nothing wrong.
+#[derive(Debug)]
+struct GoodZones;
+
+impl api::CallbackChecker for GoodZones {
+    fn check(&self) -> Pin<Box<dyn Future<Output = wire::CallbackCheck> + Send + '_>> {
+        let good = wire::CallbackFinding {
+            zone: Some("oast.example".to_owned()),
+            outcome: wire::CallbackOutcome::Good,
+            text: "example delegates the zone to ns1.oast.example".to_owned(),
+        };
+        Box::pin(std::future::ready(wire::CallbackCheck {
+            findings: vec![good],
+        }))
+    }
 }

@@ -327,6 +327,7 @@ async fn objects_of_another_project_do_not_exist_for_a_token() {
                         | "/v0/blobs"
                         | "/v0/blob-links"
                         | "/v0/deliveries"
+                        | "/v0/callback-check"
                 )
             {
                 let own = send(&real, &of_main).await.expect(200).to_string();

@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use hickory_proto::op::{Edns, Message, Metadata, ResponseCode};
-use hickory_proto::rr::rdata::{A, AAAA, HINFO, NS, SOA};
+use hickory_proto::rr::rdata::{A, AAAA, HINFO, NS, SOA, TXT};
 use hickory_proto::rr::{DNSClass, Name, RData, Record, RecordType};
+
+use tokio::sync::watch;
 
 use super::question::Question;
 use crate::hit::Transport;
@@ -17,11 +19,19 @@ const TTL: u32 = 0;
 /// The name servers of each zone. Many registrars ask for two.
 const NAME_SERVERS: [&str; 2] = ["ns1", "ns2"];
 
+/// Texts that prove to an authority of certificates that the zones are ours (RFC 8555). Each text is an answer in every zone:
+/// nobody else knows what an authority expects.
+pub type Challenges = Vec<String>;
+
+/// Where an authority looks for them.
+const CHALLENGE: &[u8] = b"_acme-challenge";
+
 /// The answers of our zones.
 pub(crate) struct Answers {
     pub(crate) zones: Vec<Zone>,
     /// The addresses of every name.
     pub(crate) public: Vec<IpAddr>,
+    pub(crate) challenges: watch::Receiver<Challenges>,
 }
 
 impl Answers {
@@ -82,6 +92,12 @@ impl Answers {
                     response.add_answer(record(&apex, RData::NS(NS(server))));
                 }
             }
+            RecordType::TXT if is_challenge(&query.name, zone) => {
+                for text in &*self.challenges.borrow() {
+                    let data = RData::TXT(TXT::new(vec![text.clone()]));
+                    response.add_answer(record(&query.name, data));
+                }
+            }
             _ => {}
         }
         if response.answers.is_empty() {
@@ -98,6 +114,12 @@ impl Answers {
         let data = data.filter(|data| only.is_none_or(|only| only == data.record_type()));
         data.map(|data| record(name, data)).collect()
     }
+}
+
+/// Whether the name is `_acme-challenge` below the zone.
+fn is_challenge(name: &Name, zone: &Name) -> bool {
+    let first = name.iter().next().unwrap_or_default();
+    name.num_labels() == zone.num_labels() + 1 && first.eq_ignore_ascii_case(CHALLENGE)
 }
 
 fn record(name: &Name, data: RData) -> Record {

@@ -61,6 +61,7 @@ fn world() -> World {
     let answers = Answers {
         zones: zones.map(|zone| zone.parse().unwrap()).into(),
         public: public.map(|address| address.parse().unwrap()).into(),
+        challenges: watch::channel(vec!["one".to_owned(), "two".to_owned()]).1,
     };
     let limit = RateLimit::new(vec!["127.0.0.1".parse().unwrap()]);
     World {
@@ -144,6 +145,24 @@ fn every_name_of_a_zone_exists() {
     // Below the apex there are no name servers of their own.
     let answer = world.ask(&query("a.cb.example.com", NS), Transport::Udp);
     assert!(answer.answers.is_empty() && answer.authorities.len() == 1);
+}
+
+#[test]
+fn an_authority_finds_all_challenges_at_once_and_at_one_name() {
+    let world = world();
+    for name in ["_acme-challenge.cb.example.com", "_ACME-challenge.io"] {
+        let answer = world.ask(&query(name, TXT), Transport::Tcp);
+        let expected = ["one", "two"].map(|it| format!("{name}. 0 {it}"));
+        assert_eq!(texts(&answer.answers), expected);
+    }
+    for name in [
+        "a._acme-challenge.cb.example.com",
+        "acme-challenge.cb.example.com",
+        "_acme-challenge.a.cb.example.com",
+    ] {
+        let answer = world.ask(&query(name, TXT), Transport::Tcp);
+        assert!(answer.answers.is_empty(), "{name}");
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::head;
 use crate::limits::{BODY_BYTES, HEAD_BYTES};
@@ -62,18 +61,18 @@ impl Received {
 }
 
 /// A connection whose first bytes are copied as they are read.
-pub(crate) struct Copying {
-    stream: TcpStream,
+pub(crate) struct Copying<S> {
+    stream: S,
     received: Received,
 }
 
-impl Copying {
-    pub(crate) fn new(stream: TcpStream, received: Received) -> Self {
+impl<S> Copying<S> {
+    pub(crate) fn new(stream: S, received: Received) -> Self {
         Self { stream, received }
     }
 }
 
-impl AsyncRead for Copying {
+impl<S: AsyncRead + Unpin> AsyncRead for Copying<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -91,7 +90,7 @@ impl AsyncRead for Copying {
     }
 }
 
-impl AsyncWrite for Copying {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Copying<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -57,7 +57,13 @@ async fn world_of(trusted_proxies: &[&str], proxied: Addresses) -> World {
     let (accepted, peer) = listener.accept().await.unwrap();
     World {
         stream,
-        conversation: tokio::spawn(converse(accepted, peer, Arc::new(site), Stopped(stopped))),
+        conversation: tokio::spawn(converse(
+            accepted,
+            peer,
+            Arc::new(site),
+            None,
+            Stopped(stopped),
+        )),
         hits,
         stop,
         _table: sender,
@@ -120,6 +126,8 @@ async fn a_request_is_answered_with_the_reversed_id_and_reported_as_sent() {
         method: "BREW".to_owned(),
         target: "/a?b=c".to_owned(),
         host: format!("{}:80", host()),
+        is_tls: false,
+        sni: None,
         head: head.into(),
         body: "abc".into(),
         truncated: false,

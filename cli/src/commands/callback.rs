@@ -8,9 +8,9 @@ mod watch;
 
 use clap::{Args, Subcommand, ValueEnum};
 use client::{Client, InteractionFilter};
-use wire::{Callback, CreateCallback, Page};
+use wire::{Callback, CallbackFinding, CallbackOutcome, CreateCallback, Page};
 
-use self::shown::{callbacks, interaction, interactions, server};
+use self::shown::{callbacks, check, interaction, interactions, server};
 use crate::clock::parse_duration;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -57,6 +57,8 @@ pub(crate) enum Command {
     /// Fixed answers, and what is not recorded
     #[command(subcommand)]
     Rule(rule::Command),
+    /// Check delegation, ports and certificate of the zones; exit code 1 if one is bad
+    Check,
     /// Delete a callback server with its interactions
     Delete {
         #[command(flatten)]
@@ -247,6 +249,14 @@ impl Command {
             Self::Watch(watch) => return watch.run(session, &client).await,
             Self::Token(command) => command.run(session, &client).await?,
             Self::Rule(command) => command.run(session, &client).await?,
+            Self::Check => {
+                let found = client.check_callbacks().await?;
+                session.show(&found, check)?;
+                let is_bad = |it: &CallbackFinding| it.outcome == CallbackOutcome::Bad;
+                if found.findings.iter().any(is_bad) {
+                    return Ok(Exit::Failed);
+                }
+            }
             Self::Delete { of } => {
                 let found = of.find(&client).await?;
                 client.delete_callback(&found.id).await?;

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 use wire::{
-    Callback, CallbackRules, CallbackToken, Interaction, InteractionRequest, Page, PlantedPayload,
+    Callback, CallbackCheck, CallbackFinding, CallbackOutcome, CallbackRules, CallbackToken,
+    Interaction, InteractionRequest, Page, PlantedPayload,
 };
 
 use crate::everscan::run_at;
@@ -72,6 +73,8 @@ fn http(number: u64) -> Interaction {
             head_bytes: 12,
             truncated: true,
             malformed: false,
+            tls: true,
+            sni: Some(format!("{SERVER}.oast.example")),
         },
         left_out: 7,
         raw_bytes: 16,
@@ -121,6 +124,36 @@ fn servers_and_names_are_listed() {
         Reply::json(&token).status(201),
     );
     assert_eq!(made, format!("{SERVER}-{TAG}.oast.example\n"));
+}
+
+#[test]
+fn a_check_shows_what_is_good_and_fails_if_something_is_bad() {
+    let finding = |zone: Option<&str>, outcome, text: &str| CallbackFinding {
+        zone: zone.map(str::to_owned),
+        outcome,
+        text: text.to_owned(),
+    };
+    let (good, bad, unknown) = (
+        finding(None, CallbackOutcome::Good, "DNS listens on 192.0.2.1:53"),
+        finding(
+            Some("oast.example"),
+            CallbackOutcome::Bad,
+            "no glue\u{1b}[2J",
+        ),
+        finding(None, CallbackOutcome::Unknown, "whether the internet"),
+    );
+    for (findings, code) in [
+        (vec![good.clone(), unknown.clone()], 0),
+        (vec![good, bad, unknown], 1),
+    ] {
+        let server = Server::start([Reply::json(&CallbackCheck { findings })]);
+        let output = run_at(&server.url, "callback check");
+        assert_eq!(server.lines(), ["GET /v0/callback-check"]);
+        assert_eq!(output.code, code, "{}", output.stderr);
+        if code == 1 {
+            snapshot::check_listing("callback-check", &output.stdout);
+        }
+    }
 }
 
 #[test]

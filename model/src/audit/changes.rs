@@ -191,6 +191,7 @@ fn of_change(world: &World, now: Timestamp, change: &Change) -> Vec<AuditAction>
         | Change::Delivery(_)
         | Change::CallbackRemoved(_)
         | Change::MintRemoved(..)
+        | Change::CallbackCertificate(_)
         | Change::Interactions(..)
         | Change::PayloadGroupRemoved(_)
         | Change::PayloadVersionRemoved(..)

@@ -155,12 +155,14 @@ fn texts_of_strangers_are_short_and_steer_nothing() {
             head_bytes: 1,
             truncated: false,
             malformed: false,
+            tls: false,
+            sni: None,
         },
         answer: "200".to_owned(),
         rule: None,
     };
     let shown = heard.shown();
-    let [method, target, host] = shown.request.texts();
+    let [method, target, host, _] = shown.request.texts();
     assert_eq!((method, target), ("GET", "/\u{fffd}[2J\u{fffd}"));
     assert!(host.len() <= INTERACTION_TEXT_BYTES && host.starts_with("\u{fc}\u{fc}"));
 }

@@ -67,6 +67,16 @@ impl fmt::Display for Problem {
             Self::CertificateExpires { at } => {
                 write!(f, "the TLS certificate expires at {}", time(*at))
             }
+            Self::CallbackCertificate { at, reason } => {
+                match at {
+                    Some(at) => write!(f, "the certificate of callback servers expires at {}", time(*at))?,
+                    None => f.write_str("HTTPS of callback servers has no certificate")?,
+                }
+                match reason {
+                    Some(reason) => write!(f, ", and no new one is issued: {reason}"),
+                    None => Ok(()),
+                }
+            }
             Self::DiskLow => f.write_str("the disk of the state is nearly full: no job starts"),
             Self::BackupOld { newest: None } => f.write_str("there is no backup"),
             Self::BackupOld {

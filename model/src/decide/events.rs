@@ -130,6 +130,7 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::Callback(_)
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
+        | Change::CallbackCertificate(_)
         | Change::CallbackTokenRemoved(..)
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)

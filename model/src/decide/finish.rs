@@ -204,6 +204,7 @@ fn size(change: &Change) -> usize {
         | Change::Callback(_)
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
+        | Change::CallbackCertificate(_)
         | Change::CallbackTokenRemoved(..)
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)

@@ -134,6 +134,7 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         | Change::Delivery(_)
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
+        | Change::CallbackCertificate(_)
         | Change::CallbackTokenRemoved(..)
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)

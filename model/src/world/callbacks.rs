@@ -7,7 +7,9 @@ use workflow::notify::NotifyName;
 
 use super::World;
 use crate::ProjectId;
-use crate::callback::{Callback, CallbackId, CallbackTag, CallbackToken, CallbackTokens};
+use crate::callback::{
+    Callback, CallbackCertificate, CallbackId, CallbackTag, CallbackToken, CallbackTokens,
+};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Callbacks {
@@ -15,6 +17,7 @@ pub(super) struct Callbacks {
     tokens: BTreeMap<CallbackId, CallbackTokens>,
     /// Servers with interactions that a scan has not considered yet.
     unconsidered: BTreeSet<CallbackId>,
+    certificate: Option<Arc<CallbackCertificate>>,
     /// Counts the changes of what is answered.
     version: u64,
 }
@@ -43,6 +46,10 @@ impl Callbacks {
         self.tokens.remove(&id);
         self.unconsidered.remove(&id);
         self.version += 1;
+    }
+
+    pub(super) fn put_certificate(&mut self, new: &Arc<CallbackCertificate>) {
+        self.certificate = Some(new.clone());
     }
 
     pub(super) fn add_token(&mut self, token: &Arc<CallbackToken>) {
@@ -92,6 +99,11 @@ impl World {
         let all = self.callbacks.servers.values();
         all.filter(|callback| callback.is_deleted)
             .map(|callback| callback.id)
+    }
+
+    /// What an authority has issued for callback servers.
+    pub const fn callback_certificate(&self) -> Option<&Arc<CallbackCertificate>> {
+        self.callbacks.certificate.as_ref()
     }
 
     /// The names of a callback server that were made one by one.

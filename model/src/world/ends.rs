@@ -348,6 +348,7 @@ fn expiry_times(change: &Change) -> Option<(Holder, [Option<Timestamp>; 2])> {
         | Change::Callback(_)
         | Change::CallbackRemoved(_)
         | Change::CallbackToken(_)
+        | Change::CallbackCertificate(_)
         | Change::CallbackTokenRemoved(..)
         | Change::PayloadGroup(_)
         | Change::PayloadGroupRemoved(_)

@@ -172,6 +172,8 @@ async fn what_comes_again_at_once_is_folded() {
         head_bytes: 0,
         truncated: false,
         malformed: false,
+        tls: false,
+        sni: None,
     };
     let again = |of: &CallbackHit, port, raw: &[u8]| {
         let mut heard = of.heard.clone();

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{SecondsFormat, TimeDelta};
+use model::callback::{AskedCertificate, CertificateSecret};
 use model::condition::Problem;
-use model::decide::{Precondition, Retire, SetVar};
-use model::{Actor, WorkflowId, World};
+use model::decide::{KeepCertificate, Precondition, Retire, SetVar};
+use model::{Actor, SealingKey, WorkflowId, World};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
 use super::keep_conditions;
 use crate::Upkeep;
-use crate::testing::{TestDaemon, activate, configure, freeze, pass, source_name};
+use crate::testing::{Seeded, TestDaemon, activate, configure, freeze, pass, source_name};
 
 const BACKUP: &str = "
 scans:
@@ -95,6 +96,7 @@ async fn an_old_backup_and_the_end_of_the_certificate_are_conditions() {
     let upkeep = Upkeep {
         certificate: Some(expires.subscribe()),
         backup_within: Some(TimeDelta::hours(26)),
+        ..Upkeep::default()
     };
     let daemon = TestDaemon::watching(&folder, upkeep).await;
     let becomes = async |expected: &[&str]| {
@@ -121,6 +123,59 @@ async fn an_old_backup_and_the_end_of_the_certificate_are_conditions() {
     assert!(daemon.handle.state().read(is_dated));
     expires.send_replace(Some(newest + TimeDelta::days(90)));
     becomes(&["backup_old"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn callback_servers_without_a_certificate_are_a_condition() {
+    let _frozen = freeze();
+    let folder = TempDir::new().unwrap();
+    let expires = watch::Sender::new(None);
+    let upkeep = Upkeep {
+        callback_certificate: Some(expires.subscribe()),
+        ..Upkeep::default()
+    };
+    let daemon = TestDaemon::watching(&folder, upkeep).await;
+    let becomes = async |expected: &str| {
+        pass(&daemon, Duration::from_secs(180)).await;
+        let is_so = |world: &World| {
+            let texts = world.conditions().map(|it| it.problem.to_string());
+            texts.collect::<String>() == expected
+        };
+        daemon.until(expected, is_so).await;
+    };
+    let keep = async |directory: &str, failed: Option<&str>| {
+        let keep = KeepCertificate {
+            asked: AskedCertificate {
+                directory: directory.to_owned(),
+                email: "ops@example.com".to_owned(),
+                zones: Vec::new(),
+            },
+            secret: CertificateSecret::default(),
+            valid: None,
+            failed: failed.map(str::to_owned),
+            key: SealingKey::random(&mut Seeded(3)),
+        };
+        daemon.handle.state().submit(keep).await.unwrap();
+    };
+    // The first order is under way. The failure of an authority from before says nothing.
+    becomes("").await;
+    keep("https://old.example", Some("gone")).await;
+    becomes("").await;
+    keep("https://ca.example", Some("no answer")).await;
+    becomes("HTTPS of callback servers has no certificate, and no new one is issued: no answer")
+        .await;
+    let start = daemon.handle.now();
+    expires.send_replace(Some(start + TimeDelta::days(30)));
+    becomes("").await;
+    daemon.clock.set_forward(TimeDelta::days(20));
+    let at = (start + TimeDelta::days(30)).to_rfc3339_opts(SecondsFormat::Secs, true);
+    becomes(&format!(
+        "the certificate of callback servers expires at {at}, and no new one is issued: no answer"
+    ))
+    .await;
+    keep("https://ca.example", None).await;
+    expires.send_replace(Some(start + TimeDelta::days(110)));
+    becomes("").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -69,6 +69,12 @@ fn check_body(check: &mut Check<'_>, key: &store::Key, typed: &Typed) {
     {
         check.find(Code::SecretMalformed, key, "its secret");
     }
+    if let Typed::CallbackCertificate(certificate) = typed
+        && let Some(secret) = &certificate.secret
+        && !secret.is_well_formed()
+    {
+        check.find(Code::SecretMalformed, key, "its secret");
+    }
     if let Typed::Expiry(expiry) = typed {
         check_expiry_record(check, key, expiry);
     }

@@ -1,20 +1,22 @@
 //! Fills a state with one record of every kind.
 
 use model::blob::LinkUse;
+use model::callback::{AskedCertificate, CertificateSecret};
 use model::decide::{
     Complete, CreateBlobLink, CreateRegistration, CreateUser, Dispatch, EndAttempt, Giver,
-    LimitRunner, Maker, NoteClocks, PlanDeliveries, RecordTip, SignIn, SignedInBy, Suspend,
+    KeepCertificate, LimitRunner, Maker, NoteClocks, PlanDeliveries, RecordTip, SignIn, SignedInBy,
+    Suspend,
 };
 use model::outbox::{DeliveryRecord, SendResult};
 use model::plan::Standing;
 use model::{
-    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, Rights, Role, StepOutcome, StepStatus,
-    TokenId, UsedToken, UserId,
+    Actor, AuditAction, IdempotencyKey, JobId, ProjectId, Rights, Role, SealingKey, StepOutcome,
+    StepStatus, TokenId, UsedToken, UserId,
 };
 use uuid::Uuid;
 use workflow::notify::{NotifyName, Rule};
 
-use super::fixture::{Fleet, Opened, WATCHING, completion, large_inputs, line};
+use super::fixture::{Fleet, Opened, Seeded, WATCHING, completion, large_inputs, line};
 use super::interactions::make_every_file_of_interactions;
 use super::news;
 use super::payloads::make_every_file_of_payloads;
@@ -148,12 +150,32 @@ pub(crate) async fn make_every_kind_of_record(opened: &Opened, fleet: Fleet) {
     opened.make_channel().await;
     make_every_file_of_interactions(opened).await;
     make_every_file_of_payloads(opened).await;
+    keep_certificate(opened).await;
     let failed = opened.running_job(fleet, "check").await;
     state.complete(failure(failed)).await.unwrap();
     fail_to_send(opened).await;
     let deleted = finished(opened, expiring, &[]).await;
     opened.delete(deleted).await;
     state.submit(NoteClocks).await.unwrap();
+}
+
+async fn keep_certificate(opened: &Opened) {
+    let at = opened.state.now();
+    let keep = KeepCertificate {
+        asked: AskedCertificate {
+            directory: "https://ca.example/directory".to_owned(),
+            email: "ops@example.com".to_owned(),
+            zones: vec!["cb.example.com".to_owned()],
+        },
+        secret: CertificateSecret {
+            account: Some("{}".to_owned()),
+            ..CertificateSecret::default()
+        },
+        valid: Some((at, at + chrono::TimeDelta::days(90))),
+        failed: Some("no answer".to_owned()),
+        key: SealingKey::random(&mut Seeded(9)),
+    };
+    opened.state.submit(keep).await.unwrap();
 }
 
 /// A completion in which the only step failed.

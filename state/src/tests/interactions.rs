@@ -58,6 +58,8 @@ fn request(at: Timestamp, body: &[u8]) -> NewInteraction {
         head_bytes: head.len() as u64,
         truncated: false,
         malformed: false,
+        tls: false,
+        sni: None,
     };
     hit
 }

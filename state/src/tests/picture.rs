@@ -57,6 +57,10 @@ pub(crate) fn picture(world: &World) -> BTreeMap<String, Value> {
     for channel in world.channels() {
         add("channel", &channel.id, to_value(&**channel));
     }
+    if let Some(certificate) = world.callback_certificate() {
+        let certificate = to_value(&**certificate);
+        add("callback certificate", &"certificate", certificate);
+    }
     for callback in world.callbacks() {
         add("callback", &callback.id, to_value(&**callback));
         for token in world.callback_tokens(callback.id) {

@@ -298,7 +298,8 @@ pub fn interaction(visit: &Visit, callback: &Callback, it: &Interaction, raw: &[
                 (facts(&[("Over", html! { (transport) }), ("For", html! { @match client_subnet { Some(subnet) => code { (subnet) }, None => "unknown clients" } })]))
                 (part("raw", "Query", body))
             }
-            InteractionRequest::Http { truncated, .. } => {
+            InteractionRequest::Http { truncated, tls, sni, .. } => {
+                @if *tls { (facts(&[("Over", html! { "TLS" }), ("Asked for", html! { @match sni { Some(name) => code.text { (name) }, None => "no name" } })])) }
                 (part("head", "Head", head))
                 @if !body.is_empty() { (part("body", "Body", body)) }
                 @if *truncated { p.muted { "The rest of the request was not kept." } }

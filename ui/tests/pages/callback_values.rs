@@ -65,6 +65,8 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
         head_bytes: head.len() as u64,
         truncated: true,
         malformed: false,
+        tls: true,
+        sni: Some("k3v9aaaaaaaaaaq2.oast.example.org".to_owned()),
     };
     let dns = heard(texts, 1, dns);
     let http = heard(texts, 2, http);

@@ -2,7 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use wire::{Callback, Interaction, InteractionRequest, Page, PlantedPayload};
+use wire::{
+    Callback, CallbackCheck, CallbackOutcome, Interaction, InteractionRequest, Page, PlantedPayload,
+};
 
 use crate::table::{Fields, Table, bytes, time};
 use crate::untrusted::clean;
@@ -94,6 +96,26 @@ fn what(it: &Interaction) -> String {
     what
 }
 
+/// A line for each finding, those of a zone below its name.
+pub(super) fn check(check: &CallbackCheck) -> String {
+    let mut text = String::new();
+    let mut zone = None;
+    for finding in &check.findings {
+        if let Some(name) = finding.zone.as_ref().filter(|name| zone != Some(*name)) {
+            text.push_str(&format!("{}\n", clean(name)));
+        }
+        zone = finding.zone.as_ref();
+        let word = match finding.outcome {
+            CallbackOutcome::Good => "good",
+            CallbackOutcome::Bad => "BAD",
+            CallbackOutcome::Unknown => "unknown",
+        };
+        let indent = if zone.is_some() { "  " } else { "" };
+        text.push_str(&format!("{indent}{word:<7}  {}\n", clean(&finding.text)));
+    }
+    text
+}
+
 /// One line about an interaction.
 pub(super) fn line(it: &Interaction) -> String {
     let note = match (planted(it), &it.tag) {
@@ -134,8 +156,12 @@ pub(super) fn interaction(it: &Interaction) -> String {
         InteractionRequest::Http {
             head_bytes,
             truncated,
+            tls,
+            sni,
             ..
         } => {
+            fields = fields.add_some("over", tls.then_some("TLS"));
+            fields = fields.add_some("asked for", sni.as_ref());
             head = usize::try_from(*head_bytes).unwrap_or(0);
             let cut = truncated.then_some("the rest of the request was not kept");
             fields = fields.add_some("cut", cut);

@@ -44,6 +44,8 @@ fn http() -> Request {
         head_bytes: 10,
         truncated: false,
         malformed: false,
+        tls: false,
+        sni: None,
     }
 }
 

@@ -42,6 +42,8 @@ fn http() -> Request {
         target: "/".to_owned(),
         host: "k3v9.example".to_owned(),
         head_bytes: 10,
+        tls: false,
+        sni: None,
         truncated: false,
         malformed: false,
         tls: false,

@@ -268,7 +268,10 @@ fn unwanted(world: &World, event: &Event, now: Timestamp) -> Option<Suppressed> 
 const fn is_problem(event: &Event) -> bool {
     match &event.what {
         What::Opened { .. } | What::FailedAgain { .. } | What::SlotMissed => true,
-        What::Closed { .. } | What::WorkflowRemoved | What::Artifact { .. } => false,
+        What::Closed { .. }
+        | What::WorkflowRemoved
+        | What::Artifact { .. }
+        | What::Interaction { .. } => false,
     }
 }
 

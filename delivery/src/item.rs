@@ -214,7 +214,10 @@ impl Said {
                     }
                 }
             }
-            What::Closed { .. } | What::SlotMissed | What::WorkflowRemoved => {}
+            What::Closed { .. }
+            | What::SlotMissed
+            | What::WorkflowRemoved
+            | What::Interaction { .. } => {}
         }
     }
 
@@ -299,7 +302,10 @@ impl Known {
             "state": match &event.what {
                 What::Opened { .. } | What::FailedAgain { .. } => Some("opened"),
                 What::Closed { .. } => Some("closed"),
-                What::SlotMissed | What::WorkflowRemoved | What::Artifact { .. } => None,
+                What::SlotMissed
+                | What::WorkflowRemoved
+                | What::Artifact { .. }
+                | What::Interaction { .. } => None,
             },
             "project": self.project,
             "workflow": self.workflow,

@@ -13,6 +13,9 @@ const IN_A_SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
 
 /// The page of what the event is about, if it is not about a job.
 pub(crate) fn page(world: &World, event: &Event) -> String {
+    if let What::Interaction { server, .. } = &event.what {
+        return format!("/callbacks/{server}");
+    }
     match &event.subject {
         Subject::Scan { .. } | Subject::Workflow { .. } => match world.names_of(&event.subject) {
             (Some(workflow), Some(scan)) => {

@@ -1,11 +1,13 @@
 //! The words for an event: its title, and its text without what only the records of its job say.
 
+use model::callback::{Announcement, Planted, RequestType};
 use model::condition::{Acknowledgement, Ended, Problem, Subject};
 use model::event::{Event, What};
 use model::{ScanKey, World};
 use workflow::notify::EventName;
 
 use crate::job_facts::{rounded, sentence, time};
+use crate::text::line;
 
 /// What one message says of the other problems of a scan.
 const OTHER_PROBLEMS: usize = 5;
@@ -23,6 +25,7 @@ pub(crate) fn title(what: &What, is_repeat: bool, label: &str) -> String {
             Ended::Expired => ("Expired", named(problem, label)),
             Ended::Removed { label } => ("No longer watched", named(problem, label)),
         },
+        What::Interaction { name, .. } => (begin, format!("{name} of {label}")),
         What::SlotMissed | What::WorkflowRemoved | What::Artifact { .. } => {
             (begin, label.to_owned())
         }
@@ -93,6 +96,7 @@ const fn words(name: EventName) -> [&'static str; 3] {
         EventName::SlotMissed => ["Not run"; 3],
         EventName::WorkflowRemoved => ["Removed"; 3],
         EventName::Artifact | EventName::NewLines => ["New result"; 3],
+        EventName::Interaction => ["Callback"; 3],
     }
 }
 
@@ -130,7 +134,55 @@ pub(crate) fn text(world: &World, event: &Event) -> String {
         What::SlotMissed => "A slot of its schedule passed without a job.".to_owned(),
         What::WorkflowRemoved => "The workflow file is gone.".to_owned(),
         What::Artifact { artifact, .. } => format!("The job has stored the artifact {artifact}."),
+        What::Interaction { announcement, .. } => interaction(announcement),
     }
+}
+
+/// What strangers wrote is cleaned, and nothing of it becomes a link.
+fn interaction(heard: &Announcement) -> String {
+    let used = match heard.kind {
+        RequestType::Dns => "was looked up by",
+        RequestType::Http => "got a request from",
+    };
+    let mut lines = vec![format!("{} {used} {}.", heard.name, heard.from)];
+    let Planted {
+        note,
+        job,
+        payload,
+        target,
+    } = &heard.planted;
+    lines.extend(note.as_ref().map(|note| format!("Planted: {note}")));
+    lines.extend(payload.as_ref().map(|it| {
+        format!(
+            "Payload: {} of {}, version {}",
+            it.payload, it.group, it.version
+        )
+    }));
+    lines.extend(target.as_ref().map(|target| format!("Target: {target}")));
+    lines.extend(job.as_ref().map(|job| format!("Made by job {}", job.id)));
+    let (first, last, count) = (heard.first, heard.last, heard.count);
+    lines.push(match count {
+        1 => format!("It is interaction {last}."),
+        _ => format!("{count} interactions since the last message, from {first} to {last}."),
+    });
+    let lines = lines.iter().map(|it| defanged(&line(it)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Chats make links of names and addresses. Of this they do not.
+fn defanged(text: &str) -> String {
+    let sent = |(before, after): (&str, &str)| format!("{before}[.]{after}");
+    let mut text = text.replace("://", "[:]//");
+    let mut from = 0;
+    // A point within a word. One at the end of a sentence stays.
+    while let Some(at) = text[from..].find('.').map(|at| from + at) {
+        let is_within = text[at + 1..].starts_with(|next: char| !next.is_whitespace());
+        if is_within {
+            text = sent((&text[..at], &text[at + 1..]));
+        }
+        from = at + if is_within { 3 } else { 1 };
+    }
+    text
 }
 
 fn over(problem: &Problem, lasted: &str) -> String {
@@ -401,6 +453,47 @@ mod tests {
             text(&world, &event(scan(), what)),
             "It has never succeeded; it is expected every 2m since 2026-09-21 14:13:20 UTC.\n\
              Suspended by everscand: holidays, since 2026-09-21 14:14:20 UTC."
+        );
+    }
+
+    #[test]
+    fn an_interaction_says_what_was_planted_and_has_no_link() {
+        let mut heard = Announcement {
+            first: 17,
+            last: 17,
+            count: 1,
+            kind: RequestType::Dns,
+            name: "x.K3v9-a.cb.example.org\u{1b}[31m".to_owned(),
+            from: "203.0.113.9".parse().unwrap(),
+            planted: Planted::default(),
+        };
+        assert_eq!(
+            interaction(&heard),
+            "x[.]K3v9-a[.]cb[.]example[.]org [31m was looked up by 203[.]0[.]113[.]9.\nIt is interaction 17."
+        );
+        heard.kind = RequestType::Http;
+        (heard.first, heard.count) = (12, 6);
+        heard.planted.note = Some("see https://shop.example.org/login. There".to_owned());
+        heard.planted.target = Some("shop.example.org".to_owned());
+        let text = interaction(&heard);
+        assert!(text.contains("Planted: see https[:]//shop[.]example[.]org/login. There\nTarget: shop[.]example[.]org\n"), "{text}");
+        assert!(
+            text.ends_with("6 interactions since the last message, from 12 to 17."),
+            "{text}"
+        );
+        let what = What::Interaction {
+            server: "aaaaaaaaaaaaaaaa".parse().unwrap(),
+            name: workflow::notify::NotifyName::new("shop").unwrap(),
+            announcement: Box::new(heard),
+        };
+        assert_eq!(
+            title(&what, false, "project recon"),
+            "Callback: shop of project recon"
+        );
+        let event = event(scan(), what);
+        assert_eq!(
+            crate::link::page(&World::default(), &event),
+            "/callbacks/aaaaaaaaaaaaaaaa"
         );
     }
 }

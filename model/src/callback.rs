@@ -3,6 +3,7 @@
 //! Interactions are numbered for each server. Number `n` is in page `n / INTERACTION_PAGE`, so a number leads to its file. A page
 //! also ends with its day and when it is large. Then the numbers continue with the next page: they increase, with gaps.
 
+mod announce;
 mod cause;
 pub(crate) mod certificate;
 mod mint;
@@ -20,6 +21,7 @@ use thiserror::Error;
 use workflow::is_obeyed;
 use workflow::notify::NotifyName;
 
+pub use self::announce::{Announced, Announcement};
 pub use self::cause::{CallbackCause, ConsideredInteractions, Unconsidered};
 pub use self::certificate::{
     AskedCertificate, CallbackCertificate, CertificateFailure, CertificateSecret,
@@ -130,6 +132,9 @@ pub struct Callback {
     /// What scans that it starts have not considered yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unconsidered: Vec<Unconsidered>,
+    /// What people were told of lately.
+    #[serde(default, skip_serializing_if = "Announced::is_none")]
+    pub announced: Announced,
     /// Nobody sees it any more. Its files are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_deleted: bool,
@@ -551,6 +556,8 @@ pub struct Recorded {
     pub count: u64,
     pub types: BTreeSet<RequestType>,
     pub tags: BTreeSet<CallbackTag>,
+    /// What people are told of them.
+    pub announcement: Option<Box<Announcement>>,
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use workflow::notify::EventName;
+use workflow::notify::{EventName, NotifyName};
 
+use crate::callback::{Announcement, CallbackId};
 use crate::condition::{Ended, Problem, Subject};
 use crate::{ChannelId, ConditionId, EventId, JobId, ProjectId, Timestamp};
 
@@ -53,6 +54,12 @@ pub enum What {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         previous: Option<JobId>,
     },
+    /// A callback server was used.
+    Interaction {
+        server: CallbackId,
+        name: NotifyName,
+        announcement: Box<Announcement>,
+    },
 }
 
 impl What {
@@ -65,6 +72,7 @@ impl What {
             Self::SlotMissed => EventName::SlotMissed,
             Self::WorkflowRemoved => EventName::WorkflowRemoved,
             Self::Artifact { .. } => EventName::Artifact,
+            Self::Interaction { .. } => EventName::Interaction,
         }
     }
 
@@ -74,6 +82,23 @@ impl What {
             Self::Opened { condition, .. }
             | Self::FailedAgain { condition, .. }
             | Self::Closed { condition, .. } => Some(*condition),
+            Self::SlotMissed
+            | Self::WorkflowRemoved
+            | Self::Artifact { .. }
+            | Self::Interaction { .. } => None,
+        }
+    }
+
+    /// The callback server that it is about.
+    pub const fn callback(&self) -> Option<&NotifyName> {
+        match self {
+            Self::Interaction { name, .. } => Some(name),
+            Self::Opened { problem, .. }
+            | Self::FailedAgain { problem, .. }
+            | Self::Closed { problem, .. } => match problem {
+                Problem::CallbackFull { callback } => Some(callback),
+                _ => None,
+            },
             Self::SlotMissed | Self::WorkflowRemoved | Self::Artifact { .. } => None,
         }
     }
@@ -85,7 +110,7 @@ impl What {
             | Self::FailedAgain { problem, .. }
             | Self::Closed { problem, .. } => problem.job(),
             Self::Artifact { job, .. } => Some(*job),
-            Self::SlotMissed | Self::WorkflowRemoved => None,
+            Self::SlotMissed | Self::WorkflowRemoved | Self::Interaction { .. } => None,
         }
     }
 }

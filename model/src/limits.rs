@@ -441,6 +441,11 @@ pub const FORMER_NAMES: usize = 8;
 /// Callback servers of one project. Each is a live record.
 pub const CALLBACKS: usize = 20;
 
+/// How long people are not told again of interactions of the same name, and of how many names they are told in this time.
+pub(crate) const ANNOUNCED_SPAN: TimeDelta = TimeDelta::minutes(10);
+pub(crate) const ANNOUNCED_NAMES: usize = 100;
+pub(crate) const ANNOUNCED_TEXT_CHARS: usize = 300;
+
 /// Scans that interactions of one server start. They stand in its record.
 pub const CALLBACK_LISTENERS: usize = 100;
 

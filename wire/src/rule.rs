@@ -39,6 +39,9 @@ pub struct RuleDefinition {
     /// Patterns of scans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scans: Vec<String>,
+    /// Patterns of callback servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callbacks: Vec<String>,
     /// Failures in a row before a failing scan is reported; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<u8>,

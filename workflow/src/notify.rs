@@ -70,6 +70,8 @@ events! {
     Artifact = "artifact",
     /// The same, if it has lines that the success before did not have.
     NewLines = "new_lines",
+    /// A planted name was used.
+    Interaction = "interaction",
 }
 
 impl EventName {
@@ -233,6 +235,9 @@ pub struct Rule {
     pub workflows: Vec<Pattern>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scans: Vec<Pattern>,
+    /// Patterns of callback servers. An event that is about none of them is not sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub callbacks: Vec<Pattern>,
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub after: u8,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,6 +264,7 @@ impl Rule {
             events: BTreeSet::new(),
             workflows: Vec::new(),
             scans: Vec::new(),
+            callbacks: Vec::new(),
             after: 1,
             group: None,
             repeat: None,
@@ -286,6 +292,15 @@ impl Rule {
             patterns.is_empty() || names.iter().flatten().any(|name| matches(name))
         };
         is_asked && fits(&self.workflows, &[workflow, name]) && fits(&self.scans, &[scan])
+    }
+
+    /// Whether it asks for events of this callback server. None for an event that is about no server.
+    pub fn takes_callback(&self, server: Option<&NotifyName>) -> bool {
+        let matches = |server: &NotifyName| {
+            let mut patterns = self.callbacks.iter();
+            patterns.any(|it| it.pattern.matches(server.as_str().as_ref()))
+        };
+        self.callbacks.is_empty() || server.is_some_and(matches)
     }
 
     /// Failures in a row before it reports a failing scan.

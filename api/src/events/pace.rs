@@ -130,6 +130,7 @@ mod tests {
             count: 2,
             types: [RequestType::Dns].into(),
             tags: Default::default(),
+            announcement: None,
         };
         let server = "aaaaaaaaaaaaaaaa".parse().unwrap();
         let change = InteractionChange::Recorded(recorded);

@@ -179,6 +179,12 @@ fn shown_event(
             format!("{artifact}, if it has new lines")
         }
         What::Artifact { artifact, .. } => artifact.clone(),
+        What::Interaction {
+            name, announcement, ..
+        } => format!(
+            "interaction {} of callback server {name}",
+            announcement.last
+        ),
     };
     PreviewedEvent {
         at: event.at,

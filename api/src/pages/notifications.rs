@@ -229,6 +229,7 @@ fn definition(typed: &Typed) -> Result<RuleDefinition, Failure> {
         events: typed.all("events").map(str::to_owned).collect(),
         workflows: words(typed, "workflows"),
         scans: words(typed, "scans"),
+        callbacks: words(typed, "callbacks"),
         after: number(typed, "after")?,
         group: text(typed, "group"),
         repeat: text(typed, "repeat"),

@@ -9,8 +9,8 @@ use workflow::notify::NotifyName;
 use super::values::project_name;
 use super::{Command, Decision, Refusal, Urgency};
 use crate::callback::{
-    Callback, CallbackId, CallbackRules, CallbackTag, CallbackToken, IndexedPage, Interaction,
-    InteractionChange, Interactions, NewInteraction, Recorded, index_of,
+    Announced, Callback, CallbackId, CallbackRules, CallbackTag, CallbackToken, IndexedPage,
+    Interaction, InteractionChange, Interactions, NewInteraction, Recorded, index_of,
 };
 use crate::change::Change;
 use crate::limits::{
@@ -65,6 +65,7 @@ impl Command for CreateCallback {
             rules: CallbackRules::default(),
             minted: None,
             unconsidered: Vec::new(),
+            announced: Announced::default(),
             is_deleted: false,
         });
         Ok(Decision {
@@ -340,6 +341,7 @@ impl Command for RecordInteractions {
                 count: 0,
                 types: BTreeSet::new(),
                 tags: BTreeSet::new(),
+                announcement: None,
             });
             summary.last = line.number;
             summary.count += 1;
@@ -348,8 +350,12 @@ impl Command for RecordInteractions {
             lines.push(line);
         }
         callback.add_unconsidered(&listeners, &lines, moment.order);
+        let announcement = callback.announce(&lines, moment.now).map(Box::new);
         let recorded = recorded.map(|recorded| {
-            let change = InteractionChange::Recorded(recorded);
+            let change = InteractionChange::Recorded(Recorded {
+                announcement,
+                ..recorded
+            });
             Change::Interactions(self.server, Arc::new(change))
         });
         let changes = recorded

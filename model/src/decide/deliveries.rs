@@ -300,7 +300,9 @@ fn names(event: &Event) -> impl Iterator<Item = EventName> {
 /// Whether the rule asks for the event.
 pub(super) fn takes(world: &World, rule: &Rule, event: &Event) -> bool {
     let (workflow, scan) = world.names_of(&event.subject);
-    names(event).any(|name| rule.takes(name, workflow.as_deref(), scan)) && is_due(rule, event)
+    names(event).any(|name| rule.takes(name, workflow.as_deref(), scan))
+        && rule.takes_callback(event.what.callback())
+        && is_due(rule, event)
 }
 
 /// Whether a scan has failed as often as the rule says.
@@ -308,8 +310,10 @@ fn is_due(rule: &Rule, event: &Event) -> bool {
     match &event.what {
         What::Opened { problem, .. } => problem.failures().is_none_or(|it| it >= rule.after()),
         What::FailedAgain { problem, .. } => problem.failures() == Some(rule.after()),
-        What::Closed { .. } | What::SlotMissed | What::WorkflowRemoved | What::Artifact { .. } => {
-            true
-        }
+        What::Closed { .. }
+        | What::SlotMissed
+        | What::WorkflowRemoved
+        | What::Artifact { .. }
+        | What::Interaction { .. } => true,
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use workflow::NotifyOn;
 
+use crate::callback::{CallbackId, InteractionChange};
 use crate::change::Change;
 use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::event::{Event, What};
@@ -84,6 +85,7 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
             let missed = missed(world, changes, scan, &repeats.reason);
             missed.into_iter().collect()
         }
+        Change::Interactions(server, change) => heard(world, *server, change).into_iter().collect(),
         Change::Ledger(_)
         | Change::Source(_)
         | Change::Tip(_)
@@ -137,7 +139,6 @@ fn happened(world: &World, changes: &[Change], change: &Change) -> Vec<Happened>
         | Change::PayloadVersionRemoved(..)
         | Change::Minted(_)
         | Change::MintRemoved(..)
-        | Change::Interactions(..)
         | Change::ClockFollowed(_)
         | Change::Clocks(_) => Vec::new(),
     }
@@ -157,6 +158,21 @@ fn missed(world: &World, changes: &[Change], scan: &ScanKey, reason: &Reason) ->
     cursor
         .is_some_and(|cursor| cursor != before)
         .then_some(happened)
+}
+
+/// A callback server was used with a name of which people were not told lately.
+fn heard(world: &World, server: CallbackId, change: &InteractionChange) -> Option<Happened> {
+    let InteractionChange::Recorded(recorded) = change else {
+        return None;
+    };
+    let announcement = recorded.announcement.clone()?;
+    let what = What::Interaction {
+        server,
+        name: world.callback(server)?.name.clone(),
+        announcement,
+    };
+    let project = recorded.project;
+    Some((Some(project), Subject::Project { project }, what))
 }
 
 /// A condition opens, or a failing scan fails again.

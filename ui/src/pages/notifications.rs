@@ -244,6 +244,7 @@ fn events(rule: &Rule) -> Markup {
     let limits = [
         ("workflows", it.workflows.join(" ")),
         ("scans", it.scans.join(" ")),
+        ("callbacks", it.callbacks.join(" ")),
         (
             "after failures",
             it.after.map_or_else(String::new, |after| after.to_string()),

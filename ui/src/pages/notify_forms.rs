@@ -153,6 +153,7 @@ pub(super) fn add_rule(visit: &Visit, page: &Notifications<'_>) -> Markup {
                     }
                     (text("workflows", "Workflows", "Patterns, separated by spaces. Empty: all."))
                     (text("scans", "Scans", "Patterns, separated by spaces. Empty: all."))
+                    (text("callbacks", "Callback servers", "Patterns, separated by spaces. Empty: all."))
                     (rule_field("after", "After failures in a row").number("", refused))
                     (text("group", "Group", "What follows within this time is one message. Empty: 30s."))
                     (text("repeat", "Repeat", "How often an open condition is sent again, such as 4h. Empty: never."))

@@ -52,6 +52,16 @@ fn patterns_match_the_name_of_the_workflow_with_or_without_its_source_and_the_sc
 }
 
 #[test]
+fn a_rule_about_callback_servers_takes_nothing_else() {
+    let rule =
+        rule(&json!({ "channel": "ops", "events": ["interaction"], "callbacks": ["shop*"] }));
+    let name = |name| NotifyName::new(name).unwrap();
+    assert!(rule.takes_callback(Some(&name("shop-2"))));
+    assert!(!rule.takes_callback(Some(&name("other"))) && !rule.takes_callback(None));
+    assert!(Rule::of(name("ops")).takes_callback(None));
+}
+
+#[test]
 fn events_of_the_instance_are_for_its_rules() {
     let json = r#"{ "channel": "ops", "events": ["disk_low"] }"#;
     assert!(parse_rule(json, false).is_err());

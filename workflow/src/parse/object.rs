@@ -45,12 +45,13 @@ pub(crate) mod keys {
     pub(crate) const RETRY: [&str; 2] = ["attempts", "backoff"];
     /// The keys of `everscan.yaml`.
     pub(crate) const PROJECT: [&str; 2] = ["$schema", "notify"];
-    pub(crate) const RULE: [&str; 11] = [
+    pub(crate) const RULE: [&str; 12] = [
         "name",
         "channel",
         "events",
         "workflows",
         "scans",
+        "callbacks",
         "after",
         "group",
         "repeat",

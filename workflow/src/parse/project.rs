@@ -107,7 +107,7 @@ impl Reader<'_> {
                 )
                 .hint("give it a `name`; without one, a rule has the name of its channel");
         }
-        for key in ["events", "workflows", "scans"] {
+        for key in ["events", "workflows", "scans", "callbacks"] {
             if let Some(entry) = object.get(key)
                 && matches!(&entry.value.content, Content::List(items) if items.is_empty())
             {
@@ -127,6 +127,7 @@ impl Reader<'_> {
             })
         };
         let (workflows, scans) = (patterns("workflows"), patterns("scans"));
+        let callbacks = patterns("callbacks");
         let after = object.get("after");
         let after = after.and_then(|entry| self.number(entry, "`after`", 1, RULE_AFTER));
         let content = object.get("content");
@@ -140,6 +141,7 @@ impl Reader<'_> {
             },
             workflows,
             scans,
+            callbacks,
             after: after.unwrap_or(1),
             group: object.get("group").and_then(|entry| self.group(entry)),
             repeat: object.get("repeat").and_then(|entry| self.repeat(entry)),

@@ -72,6 +72,7 @@ pub fn project_schema() -> Value {
                     },
                     "workflows": patterns("Patterns of workflows, such as `nightly/*`; all unless given."),
                     "scans": patterns("Patterns of scans; all unless given."),
+                    "callbacks": patterns("Patterns of callback servers; all unless given."),
                     "after": {
                         "description": "Failures in a row before a failing scan is reported.",
                         "type": "integer",

@@ -71,6 +71,9 @@ pub(crate) struct Parts {
     /// Pattern of scans; may be repeated [default: all]
     #[arg(long = "scan", env = "SERVICE_SCAN", value_name = "PATTERN")]
     scans: Vec<String>,
+    /// Pattern of callback servers; may be repeated [default: all]
+    #[arg(long = "callback", env = "SERVICE_CALLBACK", value_name = "PATTERN")]
+    callbacks: Vec<String>,
     /// Report a failing scan after this many failures in a row [default: 1]
     #[arg(long, env = "SERVICE_AFTER", value_name = "FAILURES")]
     after: Option<u8>,
@@ -110,6 +113,7 @@ impl Parts {
             events: self.events,
             workflows: self.workflows,
             scans: self.scans,
+            callbacks: self.callbacks,
             after: self.after,
             group: self.group,
             repeat: self.repeat,

@@ -125,6 +125,7 @@ pub(super) fn what(events: &[Event]) -> Vec<&'static str> {
         What::SlotMissed => "missed",
         What::WorkflowRemoved => "removed",
         What::Artifact { .. } => "artifact",
+        What::Interaction { .. } => "interaction",
     };
     events.iter().map(word).collect()
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use super::*;
 use crate::callback::{
-    Callback, CallbackId, Heard, NewInteraction, Planted, PlantedBy, Request, RequestType,
+    Callback, CallbackId, CallbackTag, Heard, NewInteraction, Planted, PlantedBy, Request,
+    RequestType,
 };
 use crate::decide::{
     Again, CreateCallback, DeleteCallback, Dispatch, Hear, RecordInteractions, Resume, Suspend,
 };
+use crate::event::What;
 use crate::job::Trigger;
-use crate::limits::CALLBACK_LISTENERS;
+use crate::limits::{ANNOUNCED_NAMES, CALLBACK_LISTENERS};
 use crate::testing::source;
-use crate::{CallbackCause, ProjectId};
+use crate::{CallbackCause, Change, ProjectId};
 
 const TEXT: &str = "
 scans:
@@ -64,11 +66,24 @@ impl Scene {
 
     /// Records interactions, each with the job that made its name.
     fn hear(&mut self, server: CallbackId, hits: &[(Request, Option<PlantedBy>)]) {
+        self.hear_with(server, None, hits);
+    }
+
+    fn hear_tag(&mut self, server: CallbackId, tag: Option<CallbackTag>) {
+        self.hear_with(server, tag, &[(dns(), None)]);
+    }
+
+    fn hear_with(
+        &mut self,
+        server: CallbackId,
+        tag: Option<CallbackTag>,
+        hits: &[(Request, Option<PlantedBy>)],
+    ) {
         let new = hits.iter().map(|(request, job)| NewInteraction {
             heard: Heard {
                 at: self.test.now,
                 peer: "203.0.113.9:5353".parse().unwrap(),
-                tag: None,
+                tag,
                 request: request.clone(),
                 answer: "NOERROR".to_owned(),
                 rule: None,
@@ -114,6 +129,21 @@ impl Scene {
 
     fn by(&self, job: JobId) -> PlantedBy {
         PlantedBy::from(&**self.test.world.job(job).unwrap())
+    }
+
+    /// What people are told of, since the last question: the first and the last interaction and how many there were.
+    fn told(&mut self) -> Vec<(u64, u64, u64)> {
+        let decided = std::mem::take(&mut self.test.decided);
+        let told = decided.iter().filter_map(|change| match change {
+            Change::Event(event) => match &event.what {
+                What::Interaction {
+                    announcement: it, ..
+                } => Some((it.first, it.last, it.count)),
+                _ => None,
+            },
+            _ => None,
+        });
+        told.collect()
     }
 
     fn callback(&self, server: CallbackId) -> &Callback {
@@ -444,4 +474,47 @@ fn as_many_scans_listen_to_a_server_as_fit_into_its_record() {
         ["s000", "s099", "s100"].map(is_unheard),
         [false, false, true]
     );
+}
+
+#[test]
+fn people_are_told_of_the_first_use_of_a_name_and_how_often_it_was_used_since() {
+    let mut scene = Scene::new(TEXT);
+    let server = scene.server("shop");
+    scene.hear(server, &[(dns(), None), (http(), None)]);
+    assert_eq!(scene.told(), [(1, 2, 2)]);
+    for _ in 0..5 {
+        scene.test.pass(TimeDelta::minutes(1));
+        scene.hear(server, &[(dns(), None)]);
+    }
+    assert_eq!(scene.told(), []);
+    let tag = |digit: &str| digit.repeat(20).parse().unwrap();
+    scene.hear_tag(server, Some(tag("a")));
+    assert_eq!(scene.told(), [(3, 8, 6)], "another name");
+    scene.hear_tag(server, Some(tag("a")));
+    scene.test.pass(TimeDelta::minutes(6));
+    scene.hear(server, &[(dns(), None)]);
+    assert_eq!(scene.told(), [(9, 10, 2)], "after ten minutes");
+    scene.test.jump(TimeDelta::hours(-3));
+    scene.hear(server, &[(dns(), None)]);
+    assert_eq!(
+        scene.told(),
+        [(11, 11, 1)],
+        "a clock that was set back holds up nothing"
+    );
+}
+
+#[test]
+fn a_flood_of_names_is_told_so_many_times_only() {
+    let mut scene = Scene::new(TEXT);
+    let server = scene.server("shop");
+    let tags: Vec<CallbackTag> = (0..ANNOUNCED_NAMES as u32 + 50)
+        .map(|_| CallbackTag::random(&mut scene.test.entropy))
+        .collect();
+    for tag in tags {
+        scene.hear_tag(server, Some(tag));
+    }
+    assert_eq!(scene.told().len(), ANNOUNCED_NAMES);
+    scene.test.pass(TimeDelta::minutes(10));
+    scene.hear_tag(server, None);
+    assert_eq!(scene.told(), [(101, 151, 51)]);
 }

@@ -96,7 +96,10 @@ impl Oracle {
                     );
                     arrived.closed.insert(*condition);
                 }
-                What::SlotMissed | What::WorkflowRemoved | What::Artifact { .. } => {}
+                What::SlotMissed
+                | What::WorkflowRemoved
+                | What::Artifact { .. }
+                | What::Interaction { .. } => {}
             }
         }
     }
@@ -193,7 +196,10 @@ fn wanted<'e>(channel: &Channel, events: &'e [Event]) -> BTreeMap<EventId, &'e E
                 rule.is_some() && failures(problem) == Some(after) && begun.insert(*condition)
             }
             What::Closed { condition, .. } => begun.contains(condition),
-            What::SlotMissed | What::WorkflowRemoved | What::Artifact { .. } => true,
+            What::SlotMissed
+            | What::WorkflowRemoved
+            | What::Artifact { .. }
+            | What::Interaction { .. } => true,
         }
     };
     let wanted = events.iter().filter(is_wanted);

@@ -27,7 +27,9 @@ pub(in crate::tests::simulation) fn rules() -> [Rule; 2] {
         ..rule("often")
     };
     let night = Rule {
-        events: usual.chain([EventName::SlotMissed]).collect(),
+        events: usual
+            .chain([EventName::SlotMissed, EventName::Interaction])
+            .collect(),
         quiet: Some(Quiet {
             from,
             to,

@@ -12,6 +12,7 @@ mod architecture;
 mod artifact_news;
 mod backup;
 mod bad_input;
+mod blind_requests;
 mod blobs;
 mod callbacks;
 mod cancelled;

@@ -184,7 +184,12 @@ fn user(
     };
     service.count_request(principal.share(), peer)?;
     let mut allowed = scopes.iter().filter(|scope| rights.scopes.allow(**scope));
-    let scope = allowed.next().or(scopes.first()).copied();
+    // A job is told of a scope that a job can have.
+    let is_possible = |scope: &&Scope| workflow::PERMISSIONS.contains(&scope.name());
+    let possible = scopes.iter().find(is_possible);
+    let possible = possible.filter(|_| principal.job().is_some());
+    let lacking = possible.or(scopes.first());
+    let scope = allowed.next().or(lacking).copied();
     if let Some(scope) = scope.filter(|scope| !rights.scopes.allow(*scope)) {
         return Err(match (principal.job(), principal.token()) {
             (Some(_), _) => Failure::without_permission(scope),

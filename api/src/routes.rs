@@ -246,9 +246,15 @@ impl ActionRoute {
 
 impl UserRoute {
     /// One of these scopes is sufficient. The stream of events sends what each allows.
-    pub(crate) fn scopes(self, of_row: &Scope) -> &[Scope] {
+    pub fn scopes(self, of_row: &Scope) -> &[Scope] {
         match self {
             Self::Events => &[Scope::JobRead, Scope::CallbackRead],
+            // A job makes names, and sees what they have heard.
+            Self::ListCallbacks | Self::ShowCallback => &[Scope::ProjectRead, Scope::CallbackOwn],
+            Self::CreateCallbackToken => &[Scope::CallbackWrite, Scope::CallbackOwn],
+            Self::ListInteractions | Self::ShowInteraction => {
+                &[Scope::CallbackRead, Scope::CallbackOwn]
+            }
             _ => std::slice::from_ref(of_row),
         }
     }

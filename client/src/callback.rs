@@ -19,6 +19,8 @@ pub struct InteractionFilter {
     /// `GROUP` or `GROUP/NAME`.
     pub payload: Option<String>,
     pub text: Option<String>,
+    /// The job that has made the name.
+    pub job: Option<String>,
     /// With the raw requests.
     pub has_raw: bool,
 }
@@ -28,6 +30,7 @@ impl InteractionFilter {
         let route = Route::v0("callbacks").name(callback)?.then("interactions");
         Ok(route
             .with_some("tag", self.tag.as_ref())
+            .with_some("job", self.job.as_ref())
             .with_some("type", self.kind.as_ref())
             .with_some("address", self.address.as_ref())
             .with_some("payload", self.payload.as_ref())

@@ -38,6 +38,7 @@ fn named(problem: &Problem, label: &str) -> String {
     match problem {
         Problem::MissingVar { name } => format!("var {name} of {label}"),
         Problem::MissingSecret { name } => format!("secret {name} of {label}"),
+        Problem::MissingCallback { name } => format!("callback server {name} of {label}"),
         Problem::MissingChannel { name } => format!("channel {name} of {label}"),
         Problem::InvalidFile { file, .. } => format!("{file} of {label}"),
         Problem::ChannelFailing { channel, .. } => format!("channel {channel}"),
@@ -65,9 +66,10 @@ const fn words(name: EventName) -> [&'static str; 3] {
         ],
         EventName::InvalidFile => ["Invalid file", "File still invalid", "No longer invalid"],
         EventName::RemovalHeld => ["Held", "Still held", "No longer held"],
-        EventName::MissingVar | EventName::MissingSecret | EventName::MissingChannel => {
-            ["Missing", "Still missing", "No longer missing"]
-        }
+        EventName::MissingVar
+        | EventName::MissingSecret
+        | EventName::MissingCallback
+        | EventName::MissingChannel => ["Missing", "Still missing", "No longer missing"],
         EventName::RunnerLost => ["Runner lost", "Runner still lost", "Runner is back"],
         EventName::TokenExpires | EventName::CertificateExpires => {
             ["Expires soon", "Expires soon", "Renewed"]

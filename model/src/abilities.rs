@@ -12,6 +12,9 @@ pub const CHECKOUT: &str = "checkout";
 /// The runner's program gives the steps of a job the token of this job.
 pub const JOB_TOKEN: &str = "job_token";
 
+/// The program gives the steps of a job the name of a callback server that its claim has minted.
+pub const CALLBACK: &str = "callback";
+
 /// The abilities that a runner has or a job needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Abilities {
@@ -86,5 +89,7 @@ impl Abilities {
 }
 
 pub(crate) fn needed_capabilities(scan: &Scan) -> impl Iterator<Item = &'static str> {
-    scan.checkout.is_some().then_some(CHECKOUT).into_iter()
+    let checkout = scan.checkout.is_some().then_some(CHECKOUT);
+    let callback = scan.callback.is_some().then_some(CALLBACK);
+    callback.into_iter().chain(checkout)
 }

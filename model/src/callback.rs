@@ -34,7 +34,7 @@ use crate::limits::{
     INTERACTION_TEXT_BYTES, INTERACTIONS,
 };
 use crate::moment::Entropy;
-use crate::{Actor, PayloadName, ProjectId, Timestamp};
+use crate::{Actor, JobId, PayloadName, ProjectId, Timestamp};
 
 /// The text is neither the id of a callback server nor a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -356,6 +356,13 @@ pub struct Interaction {
     /// Where its raw request begins in the file of its page, and how long it is.
     pub raw_at: u64,
     pub raw_bytes: u64,
+}
+
+impl Interaction {
+    /// True if this job has made the name.
+    pub fn is_of(&self, job: JobId) -> bool {
+        self.planted.job.as_ref().is_some_and(|by| by.id == job)
+    }
 }
 
 /// An interaction as it was received.

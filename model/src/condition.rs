@@ -225,6 +225,10 @@ pub enum Problem {
     MissingSecret {
         name: String,
     },
+    /// A scan names a callback server that the project does not have.
+    MissingCallback {
+        name: NotifyName,
+    },
     /// A rule names a channel that the project does not have.
     MissingChannel {
         name: String,
@@ -280,6 +284,7 @@ impl Problem {
             Self::RemovalHeld { .. } => EventName::RemovalHeld,
             Self::MissingVar { .. } => EventName::MissingVar,
             Self::MissingSecret { .. } => EventName::MissingSecret,
+            Self::MissingCallback { .. } => EventName::MissingCallback,
             Self::MissingChannel { .. } => EventName::MissingChannel,
             Self::RunnerLost => EventName::RunnerLost,
             Self::TokenExpires { .. } => EventName::TokenExpires,
@@ -332,6 +337,7 @@ impl Problem {
             | Self::RemovalHeld { .. }
             | Self::MissingVar { .. }
             | Self::MissingSecret { .. }
+            | Self::MissingCallback { .. }
             | Self::MissingChannel { .. }
             | Self::RunnerLost
             | Self::TokenExpires { .. }
@@ -370,6 +376,7 @@ impl Problem {
             | Self::BackupOld { .. }
             | Self::ChannelFailing { .. } => "",
             Self::CallbackFull { callback } => callback.as_str(),
+            Self::MissingCallback { name } => name.as_str(),
         };
         (self.code(), detail)
     }
@@ -396,6 +403,7 @@ impl Problem {
             | Self::RemovalHeld { .. }
             | Self::MissingVar { .. }
             | Self::MissingSecret { .. }
+            | Self::MissingCallback { .. }
             | Self::MissingChannel { .. }
             | Self::TokenExpires { .. }
             | Self::CallbackFull { .. }

@@ -138,19 +138,15 @@ impl<'a> After<'a> {
             .map(|channel| &**channel)
     }
 
-    /// The callback servers of a project that record nothing more.
-    fn full_callbacks(&self, project: ProjectId) -> Vec<Derived> {
+    fn callbacks(&self, project: ProjectId) -> Vec<&'a Arc<Callback>> {
         let known = self.world.callbacks().filter(|it| it.project == project);
         let changed = self.changes.iter().filter_map(|change| match change {
             Change::Callback(callback) if callback.project == project => Some(callback),
             _ => None,
         });
         let newest: BTreeMap<_, _> = known.chain(changed).map(|it| (it.id, it)).collect();
-        let full = newest.values().filter(|callback| callback.is_full());
-        let problem = |callback: &&Arc<Callback>| Problem::CallbackFull {
-            callback: callback.name.clone(),
-        };
-        full.map(|callback| now(problem(callback))).collect()
+        let there = newest.into_values();
+        there.filter(|callback| !callback.is_deleted).collect()
     }
 
     fn rules(&self, project: ProjectId) -> Option<&'a Arc<ProjectRules>> {
@@ -300,7 +296,7 @@ pub(crate) fn derived(after: &After<'_>, subject: &Subject) -> Vec<Derived> {
         Subject::Project { project } => {
             let mut found = missing(after, *project);
             found.extend(missing_channels(after, *project));
-            found.extend(after.full_callbacks(*project));
+            found.extend(full_callbacks(after, *project));
             found
         }
         Subject::Channel { channel } => {
@@ -318,9 +314,10 @@ pub(crate) fn derived(after: &After<'_>, subject: &Subject) -> Vec<Derived> {
     }
 }
 
-/// The vars and secrets that workflows use, but the project does not have.
+/// The vars, secrets and callback servers that workflows use, but the project does not have.
 fn missing(after: &After<'_>, project: ProjectId) -> Vec<Derived> {
     let (vars, secrets) = (after.vars(project), after.secrets(project));
+    let callbacks = after.callbacks(project);
     let problem = |name| match name {
         Name::Var(name) => {
             let is_set = vars.is_some_and(|it| it.vars.contains_key(&name));
@@ -330,9 +327,24 @@ fn missing(after: &After<'_>, project: ProjectId) -> Vec<Derived> {
             let is_set = secrets.is_some_and(|it| it.secrets.contains_key(&name));
             (!is_set).then_some(Problem::MissingSecret { name })
         }
+        Name::Callback(name) => {
+            let is_there = callbacks.iter().any(|it| it.name == name);
+            (!is_there).then_some(Problem::MissingCallback { name })
+        }
     };
     let names = after.names(project).into_iter();
     names.filter_map(problem).map(now).collect()
+}
+
+/// The callback servers of a project that record nothing more.
+fn full_callbacks(after: &After<'_>, project: ProjectId) -> impl Iterator<Item = Derived> {
+    let callbacks = after.callbacks(project).into_iter();
+    let full = callbacks.filter(|callback| callback.is_full());
+    full.map(|callback| {
+        now(Problem::CallbackFull {
+            callback: callback.name.clone(),
+        })
+    })
 }
 
 /// The channels that rules name, but that neither the project has nor the instance offers to it.

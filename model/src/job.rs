@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use workflow::{InputValue, Scan, ScanName};
 
 pub use self::run::{
-    Artifact, JobToken, LeftOut, LeftOutFile, LogCut, Removed, Run, RunnerRef, Step, StepOutcome,
-    StepStatus,
+    Artifact, JobToken, LeftOut, LeftOutFile, LogCut, Removed, Run, RunCallback, RunnerRef, Step,
+    StepOutcome, StepStatus,
 };
 use crate::callback::CallbackCause;
 use crate::limits::INLINE_PAYLOAD_BYTES;

@@ -73,7 +73,7 @@ mod view;
 mod waiting;
 mod world;
 
-pub use abilities::{Abilities, CHECKOUT, JOB_TOKEN, Reach};
+pub use abilities::{Abilities, CALLBACK, CHECKOUT, JOB_TOKEN, Reach};
 pub use actor::Actor;
 pub use ahead::Ahead;
 pub use armed::{Armed, ArmedCallback, ArmedCron, ArmedExpr};
@@ -96,8 +96,8 @@ pub use id::{
 pub use idempotency::{Idempotency, IdempotencyKey, Made};
 pub use job::{
     Artifact, End, EndState, Inputs, Job, JobSource, JobState, JobToken, LeftOut, LeftOutFile,
-    LogCut, Removed, Run, RunnerRef, StateKind, Step, StepOutcome, StepStatus, Trigger,
-    large_payload,
+    LogCut, Removed, Run, RunCallback, RunnerRef, StateKind, Step, StepOutcome, StepStatus,
+    Trigger, large_payload,
 };
 pub use job_id_part::{JobIdPart, NoJobIdPart};
 pub use ledger::{Cause, Evaluation, LedgerRecord, Outcome, Repeats, ScanRead};

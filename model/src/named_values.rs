@@ -1,5 +1,5 @@
-//! Values that a job's expressions use but its record does not contain: the values of secrets, and names without a
-//! value, each with the reason.
+//! Values that a job uses but its record does not contain: the values of secrets, and names without a value, each with the
+//! reason.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{Job, World};
 pub struct NamedValues {
     /// The secrets that could be decrypted.
     pub secrets: BTreeMap<String, SecretValue>,
-    /// Names without a value, as written in expressions (`vars.X`), with the reason and a hint.
+    /// Names without a value, as written in expressions (`vars.X`) or `callback`, with the reason and a hint.
     pub missing: BTreeMap<String, String>,
 }
 
@@ -34,6 +34,13 @@ impl NamedValues {
                 format!("vars.{name}"),
                 format!("is not set in project {project} (everscan var set {name} VALUE)"),
             );
+        }
+        if let (Some(server), None) = (&scan.callback, run.callback) {
+            let why = format!(
+                "callback server {server} did not exist in project {project} when the job was claimed \
+                 (everscan callback create {server} --project {project})"
+            );
+            found.missing.insert("callback".to_owned(), why);
         }
         for name in &references.secrets {
             match open(world, job, name, keys) {

@@ -61,7 +61,7 @@ impl Role {
             | Scope::PayloadWrite
             | Scope::RunnerWrite
             | Scope::MemberWrite => Some(Self::Maintainer),
-            Scope::TokenWrite | Scope::Metrics | Scope::Admin => None,
+            Scope::TokenWrite | Scope::Metrics | Scope::Admin | Scope::CallbackOwn => None,
         }
     }
 }

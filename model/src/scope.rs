@@ -10,18 +10,29 @@ use thiserror::Error;
 use crate::ProjectId;
 
 macro_rules! scopes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
+    (
+        $($(#[$doc:meta])* $variant:ident = $name:literal),*;
+        $($(#[$of_job:meta])* $job_variant:ident = $job_name:literal),*
+    ) => {
         /// A permission.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Scope {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
+            $($(#[$of_job])* #[serde(rename = $job_name)] $job_variant,)*
         }
 
         impl Scope {
+            /// What a token of a person may have.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
+            /// What only the token of a job has.
+            pub const OF_JOBS: &'static [Self] = &[$(Self::$job_variant),*];
+
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
+                match self {
+                    $(Self::$variant => $name,)*
+                    $(Self::$job_variant => $job_name,)*
+                }
             }
         }
     };
@@ -77,7 +88,10 @@ scopes! {
     /// Read the daemon's metrics.
     Metrics = "metrics",
     /// Everything.
-    Admin = "admin",
+    Admin = "admin";
+
+    /// Make names of callback servers, and see what the own names have heard.
+    CallbackOwn = "callback:own"
 }
 
 impl Scope {
@@ -104,6 +118,7 @@ impl Scope {
             | Self::CallbackWrite
             | Self::PayloadRead
             | Self::PayloadWrite
+            | Self::CallbackOwn
             | Self::RunnerRead
             | Self::RunnerWrite
             | Self::MemberWrite
@@ -137,7 +152,7 @@ impl Scope {
             Self::CallbackRead | Self::CallbackWrite => Self::CallbackRead,
             Self::PayloadRead | Self::PayloadWrite => Self::PayloadRead,
             Self::RunnerRead | Self::RunnerWrite => Self::RunnerRead,
-            Self::TokenWrite | Self::Metrics | Self::Admin => self,
+            Self::TokenWrite | Self::Metrics | Self::Admin | Self::CallbackOwn => self,
         }
     }
 }
@@ -206,7 +221,11 @@ impl Scopes {
 
     /// The scopes of the `permissions` of a scan, each of which is one of [`workflow::PERMISSIONS`].
     pub fn of_permissions(names: &[String]) -> Self {
-        names.iter().filter_map(|name| name.parse().ok()).collect()
+        let named = |name: &String| {
+            let mut all = Scope::ALL.iter().chain(Scope::OF_JOBS);
+            all.find(|scope| scope.name() == name)
+        };
+        names.iter().filter_map(named).copied().collect()
     }
 
     /// Every name that [`Self::parse`] accepts.
@@ -272,6 +291,10 @@ mod tests {
         for scope in Scope::ALL {
             assert_eq!(scope.name().parse(), Ok(*scope));
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
+        }
+        for scope in Scope::OF_JOBS {
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
+            assert!(scope.name().parse::<Scope>().is_err(), "a person");
         }
         assert!("job".parse::<Scope>().is_err());
     }

@@ -39,8 +39,15 @@ impl Handle {
         let Some(scan) = revision.definition.scan(job.scan.as_str()) else {
             return NamedValues::default();
         };
-        self.state()
-            .read(|world| NamedValues::of(world, job, scan, self.settings().secret_keys.as_ref()))
+        let mut values = self
+            .state()
+            .read(|world| NamedValues::of(world, job, scan, self.settings().secret_keys.as_ref()));
+        if scan.callback.is_some() && self.callbacks().is_none() {
+            let why =
+                "this daemon has no zone for callback servers; the operator configures `callback`";
+            values.missing.insert("callback".to_owned(), why.to_owned());
+        }
+        values
     }
 }
 

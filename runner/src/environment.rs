@@ -39,6 +39,9 @@ const NO_PROMPT: (&str, &str) = ("GIT_TERMINAL_PROMPT", "0");
 /// The variable with the id of the job to which a process belongs.
 pub(crate) const JOB_ID: &str = "SERVICE_JOB_ID";
 
+/// The name of a callback server.
+pub(crate) const CALLBACK_HOST: &str = "SERVICE_CALLBACK_HOST";
+
 /// The runner's own environment. It has no `SERVICE_TOKEN`, unless the operator gives it to all steps.
 #[derive(Clone, Default)]
 pub struct HostEnvironment(BTreeMap<OsString, OsString>);
@@ -131,6 +134,9 @@ impl Environment {
         ];
         for (name, value) in of_service {
             variables.insert(name.into(), value.into());
+        }
+        if let Some(callback) = &assignment.callback {
+            variables.insert(CALLBACK_HOST.into(), callback.into());
         }
         if let Some(checkout) = &assignment.checkout {
             let folder = folder.join(source_files::FOLDER);

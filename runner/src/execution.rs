@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use wire::{Assignment, JobFailure, ScanStep, Step, StepOutcome, StepStatus};
 
 use crate::clock;
-use crate::environment::{Environment, HostEnvironment};
+use crate::environment::{CALLBACK_HOST, Environment, HostEnvironment};
 use crate::evaluation::{Evaluation, Site};
 use crate::job_log::JobLog;
 use crate::options::Options;
@@ -93,6 +93,9 @@ impl Execution<'_> {
 
     async fn environment(&self, host: &HostEnvironment, url: &str) -> Result<Environment, String> {
         let mut environment = Environment::of_job(host, self.assignment, url, &self.place.folder);
+        if let Some(why) = self.assignment.missing.get("callback") {
+            return Err(format!("{CALLBACK_HOST} has no value: {why}"));
+        }
         for (name, template) in &self.assignment.env {
             let value = self
                 .evaluation

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use client::{Backoff, Client, Error as ClientError, PollAnswer, Secret};
-use model::{CHECKOUT, JOB_TOKEN, error_chain};
+use model::{CALLBACK, CHECKOUT, JOB_TOKEN, error_chain};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -296,7 +296,7 @@ impl Session {
         Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             instance: self.instance.id(),
-            capabilities: vec![CHECKOUT.to_owned(), JOB_TOKEN.to_owned()],
+            capabilities: [CALLBACK, CHECKOUT, JOB_TOKEN].map(str::to_owned).into(),
         }
     }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use memchr::memmem;
-use model::Timestamp;
 use model::callback::{
     CallbackId, CallbackTag, IndexedPage, Interaction, Interactions, Mint, RequestType, index_of,
     indexed_tag, page_of,
@@ -17,6 +16,7 @@ use model::callback::{
 use model::decide::{IndexInteractions, PageLines, RecordInteractions};
 use model::limits::INTERACTION_PAGE;
 use model::retention::Position;
+use model::{JobId, Timestamp};
 use store::{Append, Piece};
 use tokio::time::Instant;
 
@@ -36,6 +36,10 @@ pub struct InteractionFilter {
     pub payload: Option<(String, Option<String>)>,
     /// In the raw request, in any case of ASCII letters.
     pub text: Option<String>,
+    /// The job that has made the name.
+    pub job: Option<JobId>,
+    /// No interaction before this number is wanted.
+    pub since: u64,
 }
 
 /// Where a list of interactions begins.
@@ -59,6 +63,7 @@ impl InteractionFilter {
         let heard = &it.heard;
         self.tag.is_none_or(|tag| heard.tag == Some(tag))
             && self.kind.is_none_or(|kind| heard.request.kind() == kind)
+            && (self.job).is_none_or(|job| it.is_of(job))
             && (self.address).is_none_or(|address| heard.address() == address.to_canonical())
             && (self.payload.as_ref()).is_none_or(|(group, name)| {
                 it.planted.payload.as_ref().is_some_and(|planted| {
@@ -235,7 +240,8 @@ impl<'a> Search<'a> {
         from: InteractionPlace,
         deadline: Instant,
     ) -> Result<InteractionPage, ReadError> {
-        let (oldest, open) = (self.end.oldest, page_of(self.end.next.saturating_sub(1)));
+        let oldest = self.end.oldest.max(page_of(self.filter.since));
+        let open = page_of(self.end.next.saturating_sub(1));
         match from {
             InteractionPlace::Before(before) => {
                 let before = before.map_or(self.end.next, |before| before.min(self.end.next));

@@ -207,3 +207,97 @@ fn what_cannot_work_is_refused_at_the_start_in_words() {
     );
     world.stop_daemon();
 }
+
+/// A scan whose step uses its own name before it watches.
+fn hunt(http: u16) -> String {
+    format!(
+        r#"scans:
+  hunt:
+    on: {{dispatch: {{}}}}
+    callback: oast
+    steps:
+      - run: |
+          exec 3<>/dev/tcp/127.0.0.1/{http}
+          printf 'GET /own HTTP/1.1\r\nHost: %s\r\n\r\n' "$SERVICE_CALLBACK_HOST" >&3
+          cat <&3
+          everscan callback watch --for 600s --min 1
+          made=$(everscan callback token create oast --note second)
+          code=0
+          everscan callback watch --type dns --for 1s || code=$?
+          test "$code" = 6
+          echo "$made" > made.txt
+          everscan blob upload -s made.txt -d names/
+"#
+    )
+}
+
+const PROBE: &str = "scans:
+  probe:
+    on: {dispatch: {}}
+    callback: oast
+    steps:
+      - run: echo \"$SERVICE_CALLBACK_HOST\" > name.txt && everscan blob upload -s name.txt -d names/
+";
+
+#[test]
+fn a_job_has_a_name_of_its_own_and_its_hits_show_the_job() {
+    let mut world = World::new();
+    world.init_repository();
+    let (dns, http) = (Port::hold(), Port::hold());
+    let hunt = hunt(http.number());
+    world.push(&[("probe.yaml", Some(PROBE)), ("hunt.yaml", Some(&hunt))]);
+    world.daemon_config = Some(configuration("cb.test", dns.number(), http.number()));
+    world.start_daemon();
+    world.sync();
+    world.start_runner(2);
+    let dispatch = ["scan", "dispatch", "probe", "probe", "--follow"];
+    let without = world.output("everscan", &dispatch);
+    assert!(!without.status.success());
+    let log = String::from_utf8_lossy(&without.stdout) + String::from_utf8_lossy(&without.stderr);
+    assert!(
+        log.contains("everscan callback create oast --project main"),
+        "{log}"
+    );
+
+    world.everscan(&["callback", "create", "oast", "--project", "main"]);
+    assert!(world.output("everscan", &dispatch).status.success());
+    let name = world.everscan(&["blob", "cat", "names/name.txt"]);
+    let name = name.trim();
+    assert!(name.ends_with(".cb.test"), "{name}");
+    let jobs = world.json(&["job", "list", "--limit", "1"]);
+    let job = jobs["items"][0]["id"].as_str().unwrap();
+    // The first minted name changes the table of the listeners, which follows soon.
+    eventually("a look-up is recorded", || {
+        ask(dns.number(), name);
+        !numbers(&world, &["--job", job]).is_empty()
+    });
+    let hits = world.json(&["callback", "list", "oast", "--job", job]);
+    assert_eq!(
+        hits["items"][0]["job"],
+        serde_json::json!({"id": job, "scan": "probe"})
+    );
+
+    // A step hears of the names of its job, also of what came before it watched.
+    let run = world.output(
+        "everscan",
+        &["scan", "dispatch", "hunt", "hunt", "--follow"],
+    );
+    assert!(run.status.success(), "{run:?}");
+    let made = world.everscan(&["blob", "cat", "names/made.txt"]);
+    ask(dns.number(), made.trim());
+    eventually("the second name of the job is heard", || {
+        let page = world.json(&["callback", "list", "oast", "--type", "dns", "--limit", "1"]);
+        let it = &page["items"][0];
+        it["note"] == "second" && it["job"]["scan"] == "hunt"
+    });
+
+    // Late hits count, and the record of the name stays when the job is removed.
+    world.everscan(&["job", "delete", job]);
+    world.kill_daemon();
+    world.start_daemon();
+    ask(dns.number(), &format!("late.{name}"));
+    eventually("a late look-up is recorded", || {
+        numbers(&world, &["--job", job]).len() >= 2
+    });
+    world.stop_daemon();
+}

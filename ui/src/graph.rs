@@ -144,6 +144,7 @@ mod tests {
             steps: 1,
             runs_on: Vec::new(),
             checkout: None,
+            callback: None,
             retry: None,
         }
     }

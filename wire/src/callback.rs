@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Callback {
@@ -116,6 +117,9 @@ pub struct Interaction {
     /// What was planted with the tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub payload: Option<PlantedPayload>,
+    /// The job that has made the name. It may be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<PlantingJob>,
     #[serde(flatten)]
     pub request: InteractionRequest,
     /// What was answered, in a few words.
@@ -160,6 +164,12 @@ impl PlantedPayload {
             None => format!("{group}/{name}@{version}"),
         }
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlantingJob {
+    pub id: Uuid,
+    pub scan: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

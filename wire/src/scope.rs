@@ -29,5 +29,7 @@ names! {
         Metrics = "metrics",
         /// Includes all others.
         Admin = "admin",
+        /// Only of tokens of jobs.
+        CallbackOwn = "callback:own",
     }
 }

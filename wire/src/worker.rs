@@ -21,6 +21,9 @@ pub struct Assignment {
     /// The token of the job, for its steps. Absent for runners without the capability `job_token`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_token: Option<String>,
+    /// The name of a callback server for the steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<String>,
     /// Variables to copy from the runner's own environment.
     pub pass_env: Vec<String>,
     /// The steps, in order.
@@ -34,7 +37,7 @@ pub struct Assignment {
     pub context: serde_json::Value,
     /// The values of the secrets that the scan uses.
     pub secrets: BTreeMap<String, String>,
-    /// Vars and secrets that the scan uses but that have no value, as `vars.X` or `secrets.X`, each with the reason.
+    /// What the scan uses but has no value, as `vars.X`, `secrets.X` or `callback`, each with the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, String>,
     /// True if the job may be retried. Then the worker stops it after 100 s without contact.

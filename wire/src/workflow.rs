@@ -117,6 +117,9 @@ pub struct Scan {
     /// The files of the repository that its jobs get: `true`, or the paths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkout: Option<String>,
+    /// The callback server of which its jobs get a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<String>,
     /// How failed jobs are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<ScanRetry>,

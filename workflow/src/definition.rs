@@ -97,7 +97,7 @@ impl Workflow {
 
 /// The scopes that the `permissions` of a scan may name. Rights over secrets, tokens, runners and people are not among them:
 /// who pushes a file must not gain them.
-pub const PERMISSIONS: [&str; 12] = [
+pub const PERMISSIONS: [&str; 13] = [
     "project:read",
     "workflow:read",
     "workflow:write",
@@ -110,6 +110,7 @@ pub const PERMISSIONS: [&str; 12] = [
     "blob:read",
     "blob:write",
     "payload:read",
+    "callback:own",
 ];
 
 /// The environment variable with the token of a step. It is never passed from the runner's own environment.
@@ -143,6 +144,8 @@ pub struct Scan {
     pub permissions: Option<Vec<String>>,
     /// The files of the repository that a job gets.
     pub checkout: Option<Checkout>,
+    /// The callback server of the project of which each job gets a name.
+    pub callback: Option<NotifyName>,
     pub expect: Expect,
     /// Its former name. The scan keeps the results that are stored under this name.
     pub renamed_from: Option<ScanName>,

@@ -55,6 +55,7 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         pass_env,
         permissions,
         checkout,
+        callback,
         expect,
         renamed_from,
     } = scan;
@@ -91,6 +92,10 @@ pub(crate) fn of(scan: &Scan) -> ScanDigest {
         let mut paths = checkout.paths().to_vec();
         paths.sort();
         feed.texts("checkout", &paths);
+    }
+    // The same for a scan without this key.
+    if let Some(callback) = callback {
+        feed.text("callback", callback.as_str());
     }
     let Expect {
         success_every,

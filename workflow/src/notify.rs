@@ -51,6 +51,8 @@ events! {
     RemovalHeld = "removal_held",
     MissingVar = "missing_var",
     MissingSecret = "missing_secret",
+    /// A scan names a callback server that the project does not have.
+    MissingCallback = "missing_callback",
     /// A rule names a channel that the project does not have.
     MissingChannel = "missing_channel",
     RunnerLost = "runner_lost",

@@ -157,6 +157,11 @@ fn scan() -> Value {
                 "items": { "enum": PERMISSIONS },
             },
             "checkout": checkout(),
+            "callback": {
+                "description": "A callback server of the project. Each job gets a name of it in SERVICE_CALLBACK_HOST.",
+                "type": "string",
+                "pattern": format!("^[A-Za-z0-9_-]{{1,{VARIABLE_NAME_BYTES}}}$"),
+            },
             "renamed_from": {
                 "description": "The former name of the scan, whose results it keeps.",
                 "type": "string",

@@ -453,7 +453,12 @@ fn a_script_with_a_colon_needs_quotes_or_a_block() {
 #[test]
 fn permissions_are_scopes_that_a_job_may_have() {
     let permissions = |list: &str| scan(&format!("permissions: {list}"));
-    for list in ["[]", "[job:read]", "[dispatch, blob:read, blob:write]"] {
+    for list in [
+        "[]",
+        "[job:read]",
+        "[callback:own]",
+        "[dispatch, blob:read, blob:write]",
+    ] {
         check(&permissions(list), &[]);
     }
     for scope in [
@@ -466,6 +471,8 @@ fn permissions_are_scopes_that_a_job_may_have() {
         "member:write",
         "notify:write",
         "project:write",
+        "callback:read",
+        "callback:write",
         "job:red",
     ] {
         check(&permissions(&format!("[{scope}]")), &[Code::InvalidName]);
@@ -478,6 +485,19 @@ fn permissions_are_scopes_that_a_job_may_have() {
         digest("[dispatch, job:read]"),
         digest("[job:read, dispatch]")
     );
+}
+
+#[test]
+fn a_scan_names_one_callback_server() {
+    let callback = |value: &str| scan(&format!("callback: {value}"));
+    let workflow = valid(&callback("shop"));
+    let named = workflow.scan("a").unwrap().callback.clone();
+    assert_eq!(named.unwrap().as_str(), "shop");
+    check(&callback("''"), &[Code::InvalidName]);
+    check(&callback("'a b'"), &[Code::InvalidName]);
+    for value in ["[shop]", "{server: shop}", "true", "3"] {
+        check(&callback(value), &[Code::WrongType]);
+    }
 }
 
 #[test]

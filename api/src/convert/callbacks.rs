@@ -3,7 +3,9 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use model::callback::{CallbackToken, Interaction, Request};
-use model::{Callback, CallbackTag, Scope, Seen};
+use model::decide::NewMint;
+use model::{Callback, CallbackTag, RunCallback, Scope, Seen};
+use reconciler::Handle;
 use wire::InteractionRequest;
 
 pub(crate) fn callback(seen: Seen<'_>, callback: &Callback, zones: &[String]) -> wire::Callback {
@@ -50,6 +52,30 @@ pub(crate) fn token(
     }
 }
 
+/// The only tag of a mint.
+pub(crate) fn minted(
+    callback: &Callback,
+    minted: &NewMint,
+    zones: &[String],
+) -> Option<wire::CallbackToken> {
+    let (tag, mint) = (minted.tag(0)?, &minted.mint);
+    Some(wire::CallbackToken {
+        tag: tag.to_string(),
+        names: names(callback, Some(tag), zones),
+        note: mint.note.clone(),
+        created_at: mint.created_at,
+        created_by: mint.created_by.to_string(),
+        expires_at: mint.expires_at,
+    })
+}
+
+/// The name of a job. None if callbacks are off.
+pub(crate) fn planted(handle: &Handle, callback: RunCallback) -> Option<String> {
+    let RunCallback { server, tag, .. } = callback;
+    let zone = handle.callbacks()?.zones.first()?;
+    Some(format!("{server}-{tag}.{zone}"))
+}
+
 fn names(callback: &Callback, tag: Option<CallbackTag>, zones: &[String]) -> Vec<String> {
     let id = callback.id;
     let name = |zone: &String| match tag {
@@ -76,6 +102,10 @@ pub(crate) fn interaction(it: &Interaction, raw: Option<&[u8]>) -> wire::Interac
                 version: planted.version,
                 target: it.planted.target.clone(),
             }),
+        job: it.planted.job.as_ref().map(|job| wire::PlantingJob {
+            id: job.id.uuid(),
+            scan: job.scan.scan.to_string(),
+        }),
         request: request(&it.heard.request),
         answer: it.heard.answer.clone(),
         rule: it.heard.rule.clone(),

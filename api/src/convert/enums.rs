@@ -38,7 +38,7 @@ convert_both_ways! {
     model::Scope, wire::Scope {
         ProjectRead ProjectWrite WorkflowRead WorkflowWrite WorkflowSuspend ConditionWrite JobRead JobWrite JobCancel
         Dispatch BlobRead BlobWrite SecretWrite NotifyRead NotifyWrite CallbackRead CallbackWrite PayloadRead PayloadWrite RunnerRead RunnerWrite MemberWrite TokenWrite
-        Metrics Admin
+        Metrics Admin CallbackOwn
     }
     state::Stream, wire::Stream { Stdout Stderr Runner }
     ArtifactPhase, wire::ArtifactPhase { Packing Uploading }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn scopes_have_the_same_names_and_order_on_the_wire() {
-        let scopes = model::Scope::ALL.iter();
+        let scopes = model::Scope::ALL.iter().chain(model::Scope::OF_JOBS);
         let named = scopes.map(|scope| (Convert::converted(*scope), scope.name()));
         let expected = wire::Scope::ALL.iter().map(|it| (*it, it.as_str()));
         assert!(named.eq(expected));

@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use http::StatusCode;
-use model::Scope;
 use model::callback::{CallbackTag, Interaction, RequestType};
 use model::decide::{self, NewMint};
 use model::limits::{CALLBACK_TOKEN_LIFE, INTERACTION_DAYS};
 use model::payload::PayloadGroup;
+use model::{JobId, Scope};
 use state::{InteractionFilter, InteractionPlace, MintedLines};
 use tokio::time::Instant;
 use warp::reply::Response;
@@ -176,6 +176,21 @@ pub(crate) async fn make_token(
 ) -> Result<wire::CallbackToken, Failure> {
     let zones = on(user)?;
     let life = life_of(&asked)?;
+    // The names of jobs are many, and known by the job: they have no live record.
+    if let Some(job) = user.principal().job() {
+        let mint = callback.map(|callback| decide::MintTags {
+            server: callback.id,
+            lines: 1,
+            note: asked.note,
+            life,
+            job: Some(job),
+            group: None,
+            actor: user.actor(),
+        });
+        let minted = user.submit(mint).await?;
+        let minted = convert::callbacks::minted(callback, &minted, zones);
+        return minted.ok_or_else(Failure::defect);
+    }
     let create = callback.map(|callback| decide::CreateCallbackToken {
         server: callback.id,
         note: asked.note,
@@ -209,10 +224,14 @@ pub(crate) async fn mint(
 ) -> Result<NewMint, Failure> {
     on(user)?;
     // The names of a job end by themselves, and their hits count as caused by it.
-    let scope = Scope::CallbackWrite;
-    let rights = user.all_rights();
-    if user.principal().job().is_none() && !rights.may(scope, callback.project) {
+    let (rights, is_job) = (user.all_rights(), user.principal().job().is_some());
+    let scope = match is_job {
+        true => Scope::CallbackOwn,
+        false => Scope::CallbackWrite,
+    };
+    if !rights.may(scope, callback.project) {
         return Err(match user.principal().token() {
+            _ if is_job => Failure::without_permission(scope),
             Some(_) if !rights.scopes.allow(scope) => Failure::without_scope(scope),
             _ => Failure::without_role(scope),
         });
@@ -295,6 +314,10 @@ impl InteractionsQuery {
             Some((group, name)) => (group.to_owned(), Some(name.to_owned())),
             None => (text.to_owned(), None),
         });
+        let job = query.get("job").map(|job| {
+            let job = job.parse::<JobId>();
+            job.map_err(|_| Failure::invalid("job", "must be the id of a job"))
+        });
         let text = query.owned("text");
         let is_short = |text: &String| !text.is_empty() && text.chars().count() <= SEARCHED_CHARS;
         if text.as_ref().is_some_and(|text| !is_short(text)) {
@@ -316,6 +339,8 @@ impl InteractionsQuery {
                 address: address.transpose()?,
                 payload,
                 text,
+                job: job.transpose()?,
+                ..InteractionFilter::default()
             },
             from,
             waits: query.flag("wait")?,

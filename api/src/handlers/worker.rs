@@ -74,6 +74,9 @@ fn assignment(
             .as_ref()
             .filter(|stored| stored.hash == token.hash())
             .map(|_| token.reveal().to_owned()),
+        callback: run
+            .callback
+            .and_then(|callback| convert::callbacks::planted(handle, callback)),
         pass_env: scan.pass_env.clone(),
         steps: scan.steps.iter().map(step).collect(),
         checkout: checkout(scan, job),

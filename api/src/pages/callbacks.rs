@@ -32,6 +32,7 @@ async fn page(
     let found = callbacks::find(frame.user, named)?;
     let filter = Heard {
         tag: frame.query("tag").to_owned(),
+        job: frame.query("job").to_owned(),
         kind: frame.query("type").to_owned(),
         address: frame.query("address").to_owned(),
         payload: frame.query("payload").to_owned(),

@@ -25,12 +25,12 @@ routes! {
     User EndCallbackToken DELETE "/v0/callbacks/{callback}/tokens/{tag}", CallbackWrite; [], 0,
         does("End a name: it is not answered any more");
     User ListInteractions GET "/v0/callbacks/{callback}/interactions", CallbackRead;
-        [TAG, TYPE, ADDRESS, OF_PAYLOAD, IN_RAW, AFTER, WAIT_FOR_HIT, RAW, INTERACTIONS, CURSOR], 0,
+        [TAG, JOB, TYPE, ADDRESS, OF_PAYLOAD, IN_RAW, AFTER, WAIT_FOR_HIT, RAW, INTERACTIONS, CURSOR], 0,
         lists::<wire::Interaction>("List interactions, newest first, or those after a number, oldest first");
     User ShowInteraction GET "/v0/callbacks/{callback}/interactions/{number}", CallbackRead; [], 0,
         answers::<wire::Interaction>("Show an interaction with its raw request");
 
-    Page Callback GET "/callbacks/{callback}", CallbackRead; [TAG, TYPE, ADDRESS, OF_PAYLOAD, IN_RAW, CURSOR], 0;
+    Page Callback GET "/callbacks/{callback}", CallbackRead; [TAG, JOB, TYPE, ADDRESS, OF_PAYLOAD, IN_RAW, CURSOR], 0;
     Page Interaction GET "/callbacks/{callback}/{number}", CallbackRead; [], 0;
     Action CreateCallback POST "/projects/{project}/callbacks", CallbackWrite; [], SMALL_BODY;
     Action DeleteCallback POST "/callbacks/{callback}/delete", CallbackWrite; [], SMALL_BODY;

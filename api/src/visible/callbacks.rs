@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use model::Callback;
 use model::callback::Interaction;
 use model::decide::{MintTags, NewMint};
+use model::{Callback, World};
 use state::{InteractionFilter, InteractionPage, InteractionPlace, MintedLines};
 use tokio::time::Instant;
 
@@ -33,8 +33,24 @@ impl Visible {
     ) -> Result<InteractionPage, Failure> {
         let deadline = Instant::now() + INTERACTIONS_TIME;
         let state = self.state();
-        let page = state.interactions(callback.id, filter, from, limit, deadline);
+        let filter = self.own_filter(callback, filter);
+        let page = state.interactions(callback.id, &filter, from, limit, deadline);
         Ok(page.await?)
+    }
+
+    /// A job sees what its own names have heard, which begins with its claim.
+    fn own_filter(&self, callback: &Callback, filter: &InteractionFilter) -> InteractionFilter {
+        let Some(job) = self.principal().job() else {
+            return filter.clone();
+        };
+        let claimed = |world: &World| world.job(job)?.state.run()?.callback;
+        let claimed = self.state().read(claimed);
+        let since = claimed.filter(|claimed| claimed.server == callback.id);
+        InteractionFilter {
+            job: Some(job),
+            since: since.map_or(0, |claimed| claimed.since),
+            ..filter.clone()
+        }
     }
 
     pub(crate) async fn interaction(
@@ -42,7 +58,9 @@ impl Visible {
         callback: &ShownCallback,
         number: u64,
     ) -> Result<Option<(Interaction, Bytes)>, Failure> {
-        Ok(self.state().interaction(callback.id, number).await?)
+        let found = self.state().interaction(callback.id, number).await?;
+        let job = self.principal().job();
+        Ok(found.filter(|(it, _)| job.is_none_or(|job| it.is_of(job))))
     }
 
     pub(crate) async fn raw_request(

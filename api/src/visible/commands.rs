@@ -10,7 +10,7 @@ use model::decide::{
     Acknowledge, ApproveRemoval, ChangePayloadGroup, Command, CreateBlobLink, CreateCallback,
     CreateCallbackToken, CreatePayloadGroup, CreateRegistration, CreateUser, DeleteChannel,
     DeletePayload, DeleteRule, DeleteSecret, DeleteUser, DeleteVar, EndCallbackToken, LimitRunner,
-    MakeUserLink, Maker, MoveToken, NewRegistration, Once, Precondition, Refusal, Resume,
+    MakeUserLink, Maker, MintTags, MoveToken, NewRegistration, Once, Precondition, Refusal, Resume,
     RevokeBlobLink, RevokeToken, SendAgain, SetCallbackRules, SetChannel, SetMember, SetPassword,
     SetRule, SetVar, SignOut, SignOutEverywhere, SignedInBy, Silence, Suspend, UpdateUser,
 };
@@ -48,6 +48,7 @@ impl Submitted for Once<CreateBlobLink> {}
 impl Submitted for Once<CreateRegistration> {}
 impl Submitted for CreateCallback {}
 impl Submitted for CreateCallbackToken {}
+impl Submitted for MintTags {}
 impl Submitted for EndCallbackToken {}
 impl Submitted for SetCallbackRules {}
 impl Submitted for CreatePayloadGroup {}

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::Method;
-use model::callback::{CallbackTag, Heard, NewInteraction, Planted, Request};
+use model::callback::{CallbackId, CallbackTag, Heard, NewInteraction, Planted, Request};
 use model::decide::RecordInteractions;
-use model::{Role, Scope};
+use model::{Role, Scope, World};
 use reconciler::{CallbackHit, record_callbacks};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::answers::check;
 use crate::client::{Call, Opened, in_time};
+use crate::job_tokens::{claim, modern};
 use crate::service::{Service, text};
 
 impl Service {
@@ -57,19 +58,33 @@ impl Service {
         record_callbacks(self.handle.clone(), hits, Some, Vec::new).await;
     }
 
+    /// What the record of a minted tag says, as recording reads it.
+    async fn planted(&self, server: CallbackId, tag: Option<CallbackTag>) -> Planted {
+        let minted = |world: &World| world.callback(server)?.minted_tag(tag?);
+        let state = self.handle.state();
+        let Some((number, _)) = state.read(minted) else {
+            return Planted::default();
+        };
+        let mint = state.mint(server, number).await.unwrap();
+        Planted::from(&mint.unwrap())
+    }
+
     /// Records a look-up and a request.
     pub(crate) async fn hear(&self, id: &str, tag: Option<&str>) {
         let head = b"GET /x HTTP/1.1\r\nCookie: a=\x1b[2J\r\n\r\n".to_vec();
+        let server = id.parse().unwrap();
+        let tag = tag.map(|tag| tag.parse::<CallbackTag>().unwrap());
+        let planted = self.planted(server, tag).await;
         let new = |peer: &str, request, raw| NewInteraction {
             heard: Heard {
                 at: "2026-11-20T12:00:00Z".parse().unwrap(),
                 peer: peer.parse().unwrap(),
-                tag: tag.map(|tag| tag.parse::<CallbackTag>().unwrap()),
+                tag,
                 request,
                 answer: "200".to_owned(),
                 rule: Some("page".to_owned()),
             },
-            planted: Planted::default(),
+            planted: planted.clone(),
             left_out: 0,
             repeats: 0,
             raw,
@@ -91,7 +106,7 @@ impl Service {
             sni: Some(format!("{id}.oast.example")),
         };
         let record = RecordInteractions {
-            server: id.parse().unwrap(),
+            server,
             new: Arc::new(vec![
                 new("192.0.2.1:53", dns, vec![0, 1, 255]),
                 new("198.51.100.7:4711", http, head),
@@ -169,6 +184,7 @@ async fn interactions_are_filtered_and_reading_takes_nothing_away() {
     for (query, field) in [
         ("?tag=x", "tag"),
         ("?type=smtp", "type"),
+        ("?job=x", "job"),
         ("?address=a.example", "address"),
         ("?text=", "text"),
         ("?after=x", "after"),
@@ -413,4 +429,169 @@ async fn the_audit_log_has_servers_and_names() {
         "callback_created",
     ];
     assert_eq!(kinds[..4], expected);
+}
+
+pub(crate) const PROBE: &str = "scans: { probe: { on: { dispatch: {} }, callback: shop, steps: [ { run: x }, { run: y } ] } }\n";
+const LIMITED: &str = "scans: { probe: { on: { dispatch: {} }, permissions: ['job:read'], steps: [ { run: x } ] } }\n";
+
+/// The server and the tag of a name.
+pub(crate) fn parts(name: &str) -> (&str, &str) {
+    let (label, zone) = name.split_once('.').unwrap();
+    assert_eq!(zone, "oast.example");
+    label.split_once('-').unwrap()
+}
+
+#[tokio::test]
+async fn a_job_gets_a_name_and_interactions_of_it_show_the_job() {
+    let service = Service::start().await;
+    service.push(&[("workflows/probe.yaml", PROBE)]).await;
+    let dispatch = async || {
+        let path = "/v0/workflows/probe/scans/probe/dispatch";
+        let made = service.post(path, &json!({})).await.expect(202);
+        text(&made["job"]["id"])
+    };
+    // A runner of an earlier version could not give the name to the steps.
+    let old = service.register("old", &[], 1).await;
+    let first = dispatch().await;
+    assert_eq!(service.poll(&old, 1, &[]).await.len(), 0);
+    let runner = modern(&service).await;
+    let (_, without) = claim(&service, &runner, &[]).await;
+    assert_eq!(without.get("callback"), None);
+    let missing = text(&without["missing"]["callback"]);
+    let hint = "everscan callback create shop --project main";
+    assert!(missing.contains(hint), "{missing}");
+    service.condition("missing_callback").await;
+
+    let id = service.callback("main").await;
+    let second = dispatch().await;
+    let (_, assignment) = claim(&service, &runner, &[&first]).await;
+    let name = text(&assignment["callback"]);
+    let (server, tag) = parts(&name);
+    assert_eq!(server, id);
+    service.hear(&id, None).await;
+    service.hear(&id, Some(tag)).await;
+    let path = format!("/v0/callbacks/{id}/interactions?job={second}");
+    let page = service.get(&path).await.expect(200);
+    assert_eq!(numbers(&page), [4, 3]);
+    for it in page["items"].as_array().unwrap() {
+        assert_eq!(it["job"], json!({"id": second, "scan": "probe"}));
+        assert_eq!(it["tag"], tag);
+    }
+    let path = format!("/v0/callbacks/{id}/interactions?job={first}");
+    assert_eq!(numbers(&service.get(&path).await.expect(200)), [0; 0]);
+}
+
+#[tokio::test]
+async fn a_job_is_told_that_callbacks_are_off() {
+    let service = Service::without_key().await;
+    service.push(&[("workflows/probe.yaml", PROBE)]).await;
+    let path = "/v0/workflows/probe/scans/probe/dispatch";
+    service.post(path, &json!({})).await.expect(202);
+    let runner = modern(&service).await;
+    let (_, assignment) = claim(&service, &runner, &[]).await;
+    let missing = text(&assignment["missing"]["callback"]);
+    assert!(
+        missing.contains("no zone for callback servers"),
+        "{missing}"
+    );
+}
+
+#[tokio::test]
+async fn a_job_sees_what_its_own_names_have_heard_and_nothing_else() {
+    let service = Service::follow(&["main", "other"]).await;
+    let files = [
+        ("workflows/probe.yaml", PROBE),
+        ("workflows/limited.yaml", LIMITED),
+    ];
+    service.push(&files).await;
+    let elsewhere = service.callback("other").await;
+    service.hear(&elsewhere, None).await;
+    let id = service.callback("main").await;
+    let of_a_person = service.callback_tag(&id).await;
+    service.hear(&id, Some(&of_a_person)).await;
+    let runner = modern(&service).await;
+    let mut held: Vec<String> = Vec::new();
+    let mut jobs = Vec::new();
+    for workflow in ["main%2Fprobe", "main%2Fprobe", "main%2Flimited"] {
+        let path = format!("/v0/workflows/{workflow}/scans/probe/dispatch");
+        let made = service.post(&path, &json!({})).await.expect(202);
+        let holding: Vec<&str> = held.iter().map(String::as_str).collect();
+        jobs.push(claim(&service, &runner, &holding).await);
+        held.push(text(&made["job"]["id"]));
+    }
+    let [first, second, limited] = [0, 1, 2].map(|at: usize| {
+        let token = text(&jobs[at].1["job_token"]);
+        move |call: Call| call.bearer(&token)
+    });
+    let send = async |call: Call| call.send(service.address).await;
+    let server = format!("/v0/callbacks/{id}");
+    let interactions = format!("{server}/interactions");
+    let make = |server: &str| Call::post(format!("{server}/tokens")).json(&json!({"note": "form"}));
+
+    // Each of its names counts: that of its claim, and what its steps have made.
+    let made = send(first(make(&server))).await.expect(201);
+    assert_eq!(made["created_by"], format!("job {}", held[0]));
+    let name = text(&jobs[0].1["callback"]);
+    service.hear(&id, Some(parts(&name).1)).await;
+    service.hear(&id, made["tag"].as_str()).await;
+    let list = async |query: &str| {
+        let call = first(Call::get(format!("{interactions}{query}")));
+        send(call).await.expect(200)
+    };
+    let page = list("").await;
+    assert_eq!(numbers(&page), [6, 5, 4, 3]);
+    assert_eq!(page["items"][0]["note"], "form");
+    assert_eq!(numbers(&list("?after=0&wait=true").await), [3, 4, 5, 6]);
+    assert_eq!(
+        numbers(&list(&format!("?job={}", held[1])).await),
+        [6, 5, 4, 3]
+    );
+    assert_eq!(numbers(&list(&format!("?tag={of_a_person}")).await), [0; 0]);
+    let other = send(second(Call::get(interactions.as_str()))).await;
+    assert_eq!(numbers(&other.expect(200)), [0; 0]);
+    let show = |number: u32| Call::get(format!("{interactions}/{number}"));
+    send(first(show(3))).await.expect(200);
+    send(first(show(1))).await.problem(404, "not_found");
+    send(second(show(3))).await.problem(404, "not_found");
+
+    let servers = send(first(Call::get("/v0/callbacks"))).await.expect(200);
+    let items = servers["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{servers}");
+    assert_eq!(
+        items[0]["names"],
+        json!([]),
+        "the name of the server is not of the job"
+    );
+    let foreign = format!("/v0/callbacks/{elsewhere}");
+    for call in [
+        Call::get(foreign.as_str()),
+        Call::get(format!("{foreign}/interactions")),
+        Call::get(format!("{foreign}/interactions/1")),
+        make(&foreign),
+    ] {
+        send(first(call)).await.problem(404, "not_found");
+    }
+    for call in [
+        Call::get(format!("{server}/tokens")),
+        Call::get(format!("{server}/rules")),
+        Call::new(Method::DELETE, format!("{server}/tokens/{of_a_person}")),
+        Call::new(Method::DELETE, server.as_str()),
+        Call::post("/v0/callbacks").json(&json!({"project": "main", "name": "more"})),
+    ] {
+        send(first(call)).await.problem(403, "forbidden");
+    }
+    for call in [make(&server), Call::get(interactions.as_str())] {
+        let problem = send(limited(call)).await.problem(403, "forbidden");
+        assert!(problem.to_string().contains("callback:own"), "{problem}");
+    }
+    // No person has it.
+    let token = json!({"name": "own", "scopes": ["callback:own"]});
+    service
+        .post("/v0/tokens", &token)
+        .await
+        .problem(400, "invalid_request");
+
+    service.complete(&jobs[0].0, 0).await.expect(200);
+    let after = send(first(Call::get(interactions.as_str()))).await;
+    after.problem(401, "unauthorized");
 }

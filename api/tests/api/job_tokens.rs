@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use api::{Access, Front, ROUTES, Rate, SessionRoute};
 use chrono::TimeDelta;
 use http::Method;
+use model::Scope;
 use serde_json::{Value, json};
 
 use crate::blobs::stored;
@@ -48,20 +49,25 @@ impl Running {
 pub(crate) async fn modern(service: &Service) -> Runner {
     let runner = service.register("modern", &[], 10).await;
     let hello = runner.says("hello").json(&json!({
-        "version": "0.1.0", "instance": runner.instance(), "capabilities": ["checkout", "job_token"],
+        "version": "0.1.0", "instance": runner.instance(), "capabilities": ["callback", "checkout", "job_token"],
     }));
     assert_eq!(hello.send(service.address).await.status, 204);
     runner
 }
 
 /// Claims the next job of a runner. Returns the answer to the claim.
-async fn claim(service: &Service, runner: &Runner, holding: &[&str]) -> (Claimed, Value) {
+pub(crate) async fn claim(
+    service: &Service,
+    runner: &Runner,
+    holding: &[&str],
+) -> (Claimed, Value) {
     let messages = service.poll(runner, holding.len() + 1, holding).await;
     let worker = offered(&messages[0]);
     let resolve = worker.call(Method::POST, &worker.path("resolve"));
     let first = resolve.clone().send(service.address).await.expect(200);
     let again = resolve.send(service.address).await.expect(200);
     assert_eq!(first["job_token"], again["job_token"], "a repeat");
+    assert_eq!(first["callback"], again["callback"], "a repeat");
     (worker, first)
 }
 
@@ -144,9 +150,11 @@ async fn every_route_refuses_the_token_of_a_job_that_lacks_its_scope() {
                 continue;
             }
             Access::User(..) if route.method == Method::HEAD => assert_eq!(status, 403, "{path}"),
-            Access::User(_, scope) => {
+            Access::User(of, scope) => {
                 let problem = answer.problem(403, "forbidden").to_string();
-                assert!(problem.contains(scope.name()), "{problem}");
+                let scopes = of.scopes(&scope).iter();
+                let is_named = |scope: &Scope| problem.contains(scope.name());
+                assert!(scopes.into_iter().any(is_named), "{problem}");
             }
             // Every program of this machine may read the metrics.
             Access::Local(..) => {}

@@ -15,12 +15,18 @@ use self::things::{PROJECTS, Things};
 use crate::client::Call;
 use crate::service::Service;
 
+const OWN: Scope = Scope::CallbackOwn;
+
 /// The statuses with which the daemon must answer. None if the caller may do this, or if it is not about another's things.
 fn refusal(route: &Route, caller: &Caller, at: usize) -> Option<&'static [u16]> {
     let is_cookie = matches!(caller.credential, Credential::Cookie(_));
     match route.access {
         // A stolen cookie opens nothing but streams and the list of sessions.
         Access::User(of, _) if is_cookie && !of.takes_sessions() => Some(&[401]),
+        // A job may use what makes names of callback servers and shows their interactions.
+        Access::User(of, scope) if caller.is_job && of.scopes(&scope).contains(&OWN) => {
+            refusal_by_scope(route.path, caller, OWN, at)
+        }
         Access::User(_, scope) => refusal_by_scope(route.path, caller, scope, at),
         Access::Session(of) if is_cookie && !of.takes_sessions() => Some(&[401]),
         Access::Session(SessionRoute::CreateBlobLink) if !caller.may(Scope::BlobWrite, at) => Some(

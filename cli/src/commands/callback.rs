@@ -16,6 +16,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
 
+/// The name that a job has. It is set in its steps.
+const CALLBACK_HOST: &str = "SERVICE_CALLBACK_HOST";
+
+/// The length of the id of a server.
+const ID_CHARS: usize = 16;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Create a callback server, and print the name to plant
@@ -69,7 +75,8 @@ pub(crate) enum Command {
 /// A callback server.
 #[derive(Debug, Args)]
 pub(crate) struct Named {
-    /// Name or id of the callback server
+    /// Name, id or planted name of the callback server; may be left out in a step of a scan with `callback`
+    #[arg(env = CALLBACK_HOST)]
     callback: String,
     /// Name or id of the project, if several have a callback server of this name
     #[arg(long, env = "SERVICE_PROJECT")]
@@ -91,6 +98,9 @@ pub(crate) struct Wanted {
     /// Only interactions of this tag
     #[arg(long, env = "SERVICE_TAG")]
     tag: Option<String>,
+    /// Only interactions of names that this job has made
+    #[arg(long, env = "SERVICE_JOB", value_name = "ID")]
+    job: Option<String>,
     /// Only interactions of this type
     #[arg(long = "type", env = "SERVICE_TYPE", value_parser = ["dns", "http"])]
     kind: Option<String>,
@@ -142,6 +152,7 @@ impl Wanted {
             address: self.address.clone(),
             payload: self.payload.clone(),
             text: self.text.clone(),
+            job: self.job.clone(),
             has_raw: self.format.is_some(),
         }
     }
@@ -161,7 +172,12 @@ pub(super) async fn find(
     project: Option<&str>,
 ) -> Result<Callback, Error> {
     let all = client.callbacks(project).await?;
-    if let Some(found) = all.iter().find(|it| it.id == named) {
+    // A planted name begins with the id.
+    let id = match named.contains('.') {
+        true => named.get(..ID_CHARS).unwrap_or(named),
+        false => named,
+    };
+    if let Some(found) = all.iter().find(|it| it.id == id) {
         return Ok(found.clone());
     }
     let mut found = all.into_iter().filter(|it| it.name == named);

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use wire::{
     Callback, CallbackCheck, CallbackFinding, CallbackOutcome, CallbackRules, CallbackToken,
-    Interaction, InteractionRequest, Page, PlantedPayload,
+    Interaction, InteractionRequest, Page, PlantedPayload, PlantingJob,
 };
 
-use crate::everscan::run_at;
-use crate::fixtures::at;
+use crate::everscan::{command, finished, run_at};
+use crate::fixtures::{at, id};
 use crate::server::{Reply, Server};
 use crate::snapshot;
 
@@ -45,6 +45,10 @@ fn dns(number: u64) -> Interaction {
             version: 3,
             target: Some("shop.example".to_owned()),
         }),
+        job: Some(PlantingJob {
+            id: id(7),
+            scan: "probe".to_owned(),
+        }),
         request: InteractionRequest::Dns {
             transport: "udp".to_owned(),
             name: format!("{SERVER}-{TAG}.OAST.example"),
@@ -66,6 +70,7 @@ fn http(number: u64) -> Interaction {
         tag: None,
         note: None,
         payload: None,
+        job: None,
         request: InteractionRequest::Http {
             method: "GET".to_owned(),
             target: "/\u{1b}[2J\u{202e}".to_owned(),
@@ -294,4 +299,26 @@ fn a_watch_ends_with_the_wanted_number_or_with_the_time() {
         "{}",
         output.stderr
     );
+}
+
+#[test]
+fn a_step_watches_the_server_of_its_job_from_the_claim() {
+    let id = callback().id;
+    let job = "01a3c0de-0000-7000-8000-000000000001";
+    for (line, query) in [
+        ("callback watch --for 100s", format!("job={job}&after=0")),
+        ("callback watch shop --min 1", format!("job={job}&after=0")),
+        ("callback watch --after 3 --min 1", "after=3".to_owned()),
+    ] {
+        let servers = Reply::json(&Page::all(vec![callback()]));
+        let server = Server::start([servers, Reply::json(&Page::all(vec![dns(5)]))]);
+        let mut step = command(line);
+        step.env("SERVICE_URL", &server.url)
+            .env("SERVICE_JOB_ID", job)
+            .env("SERVICE_CALLBACK_HOST", format!("{id}-{TAG}.oast.example"));
+        let output = finished(step.output().unwrap());
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let waits = format!("GET /v0/callbacks/{id}/interactions?{query}&wait=true");
+        assert_eq!(server.lines()[1], waits);
+    }
 }

@@ -247,6 +247,7 @@ pub(crate) fn workflow() -> Workflow {
                 steps: 2,
                 runs_on: Vec::new(),
                 checkout: None,
+                callback: None,
                 retry: None,
             },
             Scan {
@@ -264,6 +265,7 @@ pub(crate) fn workflow() -> Workflow {
                 steps: 1,
                 runs_on: Vec::new(),
                 checkout: None,
+                callback: None,
                 retry: None,
             },
         ],

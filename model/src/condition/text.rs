@@ -61,6 +61,7 @@ impl fmt::Display for Problem {
             Self::InvalidFile { file, message } => write!(f, "{file} is invalid: {message}"),
             Self::MissingVar { name } => write!(f, "a workflow uses the var `{name}`, which is not set"),
             Self::MissingSecret { name } => write!(f, "a workflow uses the secret `{name}`, which is not set"),
+            Self::MissingCallback { name } => write!(f, "a scan uses the callback server `{name}`, which the project does not have"),
             Self::MissingChannel { name } => write!(f, "a rule sends to the channel `{name}`, which the project does not have"),
             Self::RunnerLost => f.write_str("the runner is not connected"),
             Self::TokenExpires { at } => write!(f, "the token expires at {}", time(*at)),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use workflow::limits::HISTORY_SUCCESSES;
 use workflow::{Context, EngineError, JobIdentity, Outputs, Sandbox, Scan};
 
+use super::mints::mint_for;
 use super::triggers::{Recheck, recheck, rechecked};
 use super::{Command, Decision, Evaluate, Refusal, Urgency};
 use crate::abilities::JOB_TOKEN;
@@ -217,6 +218,14 @@ impl Command for Claim {
                 });
             }
         };
+        let minted = match &scan.callback {
+            Some(server) => mint_for(world, job, server, moment)?,
+            None => None,
+        };
+        let (callback, mut changes) = match minted {
+            Some((callback, changes)) => (Some(callback), Vec::from(changes)),
+            None => (None, Vec::new()),
+        };
         let run = Run {
             runner: RunnerRef {
                 id: runner.id,
@@ -230,6 +239,7 @@ impl Command for Claim {
                     hash,
                     permissions: scan.permissions.as_deref().map(Scopes::of_permissions),
                 }),
+            callback,
             started_at: moment.now,
             claimed: moment.order,
             expires_at: moment.steady + WORKER_SESSION,
@@ -263,8 +273,9 @@ impl Command for Claim {
         });
         head.latest_claim = Some(moment.order);
         head.latest_job = head.latest_job.max(job.id);
+        changes.extend([Change::Job(job.clone()), Change::Head(Arc::new(head))]);
         Ok(Decision {
-            changes: vec![Change::Job(job.clone()), Change::Head(Arc::new(head))],
+            changes,
             answer: ClaimOutcome::Claimed(Claimed { job, revision }),
         })
     }

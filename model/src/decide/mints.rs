@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
+use workflow::notify::NotifyName;
 
 use super::callbacks::{check_note, end_of, find};
 use super::{Command, Decision, Refusal, Urgency};
 use crate::callback::{Callback, CallbackId, CallbackTag, Mint, MintKey, Minted, PlantedBy, mint};
 use crate::change::Change;
+use crate::job::{Job, RunCallback};
 use crate::limits::{
-    CALLBACK_MINTS, CALLBACK_MINTS_FOR_EVER, INTERACTION_PAGES_REMOVED, RENDERED_LINES,
+    CALLBACK_MINTS, CALLBACK_MINTS_FOR_EVER, CALLBACK_TOKEN_LIFE, INTERACTION_PAGES_REMOVED,
+    RENDERED_LINES, WORKER_SESSION,
 };
 use crate::moment::Moment;
 use crate::world::World;
@@ -115,6 +118,37 @@ fn record(
     let callback = Change::Callback(Arc::new(callback.clone()));
     let minted = Change::Minted(new.mint.clone());
     Ok((new, [callback, minted]))
+}
+
+/// The name of a job that is claimed. None if there is no such server.
+pub(super) fn mint_for(
+    world: &World,
+    job: &Job,
+    server: &NotifyName,
+    moment: &mut Moment<'_>,
+) -> Result<Option<(RunCallback, [Change; 2])>, Refusal> {
+    let Some(callback) = world.callback_of(job.project, server) else {
+        return Ok(None);
+    };
+    let life = WORKER_SESSION + CALLBACK_TOKEN_LIFE;
+    let new = Mint {
+        server: callback.id,
+        number: 0,
+        lines: 1,
+        created_at: moment.now,
+        created_by: Actor::Job { id: job.id },
+        expires_at: end_of(moment.now, Some(life))?,
+        note: String::new(),
+        job: Some(PlantedBy::from(job)),
+        group: None,
+    };
+    let (minted, changes) = record(&mut Callback::clone(callback), new, moment)?;
+    let run = |tag| RunCallback {
+        server: callback.id,
+        tag,
+        since: callback.interactions.next,
+    };
+    Ok(minted.tag(0).map(|tag| (run(tag), changes)))
 }
 
 /// Remove the records of the oldest mints that are over, except those that never are.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use workflow::notify::NotifyName;
 
 use super::scans_of;
+use crate::callback::Callback;
 use crate::change::Change;
 use crate::channel::Channel;
 use crate::condition::Subject;
@@ -94,7 +95,8 @@ pub(crate) fn touched(world: &World, change: &Change, subjects: &mut BTreeSet<Su
         }
         Change::Callback(callback) => {
             let before = world.any_callback(callback.id);
-            if before.is_some_and(|before| before.is_full() != callback.is_full()) {
+            let state = |it: &Callback| (it.is_deleted, it.is_full());
+            if before.is_none_or(|before| state(before) != state(callback)) {
                 let project = callback.project;
                 subjects.insert(Subject::Project { project });
             }

@@ -7,7 +7,9 @@ use workflow::{Context, Outputs};
 
 use crate::limits::TIMEOUT_END;
 use crate::scope::{Scope, Scopes};
-use crate::{Actor, ArtifactId, Order, Reason, RunnerId, Timestamp, TokenHash};
+use crate::{
+    Actor, ArtifactId, CallbackId, CallbackTag, Order, Reason, RunnerId, Timestamp, TokenHash,
+};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -17,6 +19,9 @@ pub struct Run {
     /// The token for the steps. None if the runner's program cannot give it to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_token: Option<JobToken>,
+    /// The name that the claim has minted, if the scan has a `callback` and its server existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub callback: Option<RunCallback>,
     pub started_at: Timestamp,
     /// The claim's position in the order of decisions.
     pub claimed: Order,
@@ -76,11 +81,21 @@ impl JobToken {
             Scope::BlobWrite,
             Scope::Dispatch,
             Scope::PayloadRead,
+            Scope::CallbackOwn,
         ];
         self.permissions
             .clone()
             .unwrap_or_else(|| Scopes::from_iter(default))
     }
+}
+
+/// The name of a callback server that a job has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunCallback {
+    pub server: CallbackId,
+    pub tag: CallbackTag,
+    /// The number after the newest interaction at the claim: the job has no older ones.
+    pub since: u64,
 }
 
 /// Where a log was cut at its limit.

@@ -29,6 +29,7 @@ fn run() -> Box<Run> {
             name: "first".to_owned(),
         },
         job_token: None,
+        callback: None,
         token: TokenHash::of("t"),
         started_at: now() - TimeDelta::minutes(1),
         claimed: Order::START,

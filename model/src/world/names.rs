@@ -1,23 +1,27 @@
-//! The vars and secrets that the active workflows of each project use.
+//! The vars, secrets and callback servers that the active workflows of each project use.
 
 use std::collections::{BTreeMap, HashMap};
 
 use workflow::Workflow;
+use workflow::notify::NotifyName;
 
 use crate::ProjectId;
 
-/// A var or secret.
+/// A var, secret or callback server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     Var(String),
     Secret(String),
+    Callback(NotifyName),
 }
 
 impl Name {
     /// The names in a definition.
     pub(crate) fn all(definition: &Workflow) -> impl Iterator<Item = Self> {
         let vars = definition.vars().iter().cloned().map(Self::Var);
-        vars.chain(definition.secrets().iter().cloned().map(Self::Secret))
+        let secrets = definition.secrets().iter().cloned().map(Self::Secret);
+        let servers = definition.scans().filter_map(|scan| scan.callback.clone());
+        vars.chain(secrets).chain(servers.map(Self::Callback))
     }
 }
 

@@ -21,6 +21,7 @@ fn assignment(pass_env: &[&str]) -> Assignment {
         pass_env: pass_env.iter().map(|name| (*name).to_owned()).collect(),
         steps: Vec::new(),
         checkout: None,
+        callback: None,
         artifacts: Vec::new(),
         context: serde_json::Value::Null,
         secrets: BTreeMap::new(),
@@ -194,4 +195,14 @@ fn a_job_with_files_knows_where_they_are_and_which() {
         assert_eq!(value(&with_files, name).as_deref(), Some(expected));
         assert_eq!(value(&assignment(&[]), name), None);
     }
+}
+
+#[test]
+fn steps_have_the_name_of_a_callback_server() {
+    let job = Assignment {
+        callback: Some("a-b.oast.example".to_owned()),
+        ..assignment(&[])
+    };
+    let environment = Environment::of_job(&host(&[]), &job, "http://d", Path::new("/job"));
+    assert_eq!(environment.0[OsStr::new(CALLBACK_HOST)], "a-b.oast.example");
 }

@@ -234,6 +234,7 @@ pub(crate) fn job(scripts: &[&str]) -> Assignment {
         pass_env: Vec::new(),
         steps: scripts.iter().map(|script| step(script)).collect(),
         checkout: None,
+        callback: None,
         artifacts: Vec::new(),
         context: json!({
             "project": "p", "workflow": "w", "revision": "r", "vars": {"GREETING": "hello"},

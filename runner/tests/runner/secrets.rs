@@ -195,4 +195,12 @@ async fn a_missing_value_is_named_with_a_hint() {
     let message = "cannot evaluate env A: vars.URL is not set in project main";
     let failure = JobFailure::EnvFailed(message.to_owned());
     assert_eq!(end.failure, Some(failure));
+
+    // A job without the name that its scan asks for does not start.
+    job.job_id = Uuid::now_v7();
+    job.missing = BTreeMap::from([("callback".to_owned(), "there is no server shop".to_owned())]);
+    let end = harness.run(&job).await;
+    let message = "SERVICE_CALLBACK_HOST has no value: there is no server shop";
+    let failure = JobFailure::EnvFailed(message.to_owned());
+    assert_eq!(end.failure, Some(failure));
 }

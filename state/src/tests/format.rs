@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::everything::make_every_kind_of_record;
 use super::fixture::{Fleet, Folder, Opened, artifact, completion, copy, line};
 use super::fsck::findings;
+use super::interactions::heard_job;
 use super::picture::picture;
 use crate::JobFilter;
 use crate::envelope::{self, VERSION};
@@ -107,6 +108,8 @@ async fn renew(fixture: &Path) {
     let state = &opened.state;
     let job = opened.running_job(fleet, "build").await;
     opened.running_job(fleet, "check").await;
+    let (heard, of_heard) = heard_job(&opened, fleet).await;
+    opened.claim(heard, of_heard).await;
     let logs = state.logs();
     logs.append(job, 0, vec![line("last words")]).await.unwrap();
     let upload = state.begin_upload().await.unwrap();

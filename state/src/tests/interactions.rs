@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use model::callback::{
-    CallbackId, CallbackTag, Heard, InteractionChange, Mint, NewInteraction, Planted, Request,
-    RequestType,
+    CallbackId, CallbackTag, Heard, InteractionChange, Mint, NewInteraction, Planted, PlantedBy,
+    Request, RequestType,
 };
 use model::decide::{
     ClearCallback, CreateCallback, CreateCallbackToken, DeleteCallback, MintTags,
     RecordInteractions, RemoveInteractions, SetCallbackRules,
 };
 use model::limits::INTERACTION_PAGE;
-use model::{Actor, Change, ProjectId, Timestamp};
+use model::{Actor, Change, Hops, JobId, ProjectId, Timestamp, World};
 use store::Key;
 use tokio::time::Instant;
 use workflow::notify::NotifyName;
 
-use super::fixture::{Folder, Opened};
+use super::fixture::{Fleet, Folder, Opened};
 use super::lists::bounded::counted;
 use crate::interactions::Search;
 use crate::{InteractionFilter, InteractionPage, InteractionPlace, MintedLines};
@@ -86,6 +86,14 @@ async fn tag(opened: &Opened, server: CallbackId) -> CallbackTag {
         actor: Actor::Daemon,
     };
     opened.state.submit(create).await.unwrap().tag
+}
+
+/// A waiting job whose scan asks for a name of the server.
+pub(super) async fn heard_job(opened: &Opened, fleet: Fleet) -> (Fleet, JobId) {
+    let text = "scans: {probe: {on: {dispatch: {}}, callback: shop, steps: [{run: x}]}}";
+    let workflow = opened.activate("heard", text).await;
+    let fleet = Fleet { workflow, ..fleet };
+    (fleet, opened.new_job(fleet, "probe").await)
 }
 
 fn tags(server: CallbackId) -> MintTags {
@@ -248,13 +256,19 @@ async fn lists_go_both_ways_and_lose_and_repeat_nothing() {
 }
 
 #[tokio::test]
-async fn filters_select_by_tag_type_address_and_text() {
-    let (_folder, opened, _) = Folder::prepared().await;
+async fn filters_select_by_tag_type_address_text_and_job() {
+    let (_folder, opened, fleet) = Folder::prepared().await;
     let server = server(&opened).await;
     let now = opened.state.now();
     let rare = tag(&opened, server).await;
     let loud = tag(&opened, server).await;
-    let mut new = vec![hit(now, Some(rare), b"rare"), request(now, b"Cookie: X=1")];
+    let mut of_job = request(now, b"Cookie: X=1");
+    of_job.planted.job = Some(PlantedBy {
+        id: JobId::FIRST,
+        scan: fleet.scan("build"),
+        hops: Hops::default(),
+    });
+    let mut new = vec![hit(now, Some(rare), b"rare"), of_job];
     new.extend((0..3 * FULL).map(|_| hit(now, Some(loud), b"loud")));
     record(&opened, server, new).await;
     let found = async |filter: InteractionFilter| {
@@ -274,6 +288,8 @@ async fn filters_select_by_tag_type_address_and_text() {
         assert_eq!(found(InteractionFilter { address, ..of() }).await, [2]);
         let text = Some("cookie: x".to_owned());
         assert_eq!(found(InteractionFilter { text, ..of() }).await, [2]);
+        let job = Some(JobId::FIRST);
+        assert_eq!(found(InteractionFilter { job, ..of() }).await, [2]);
         let text = Some("nothing".to_owned());
         assert_eq!(found(InteractionFilter { text, ..of() }).await, [0; 0]);
     }
@@ -364,6 +380,25 @@ async fn old_pages_and_deleted_servers_leave_no_file() {
     assert_eq!(left, [""; 0]);
     opened.close();
     folder.open().await.close();
+}
+
+#[tokio::test]
+async fn a_claim_that_is_repeated_after_a_crash_gets_the_same_name() {
+    let (folder, opened, fleet) = Folder::prepared().await;
+    let server = server(&opened).await;
+    let (fleet, job) = heard_job(&opened, fleet).await;
+    let first = opened.claim(fleet, job).await;
+    let mut crashed = folder.crashed();
+    opened.close();
+    let again = crashed.open().await;
+    let repeated = again.claim(fleet, job).await;
+    let callback = first.state.run().unwrap().callback.unwrap();
+    assert_eq!(repeated.state.run().unwrap().callback, Some(callback));
+    let answered = |world: &World| world.callback(server).unwrap().minted_tag(callback.tag);
+    let (number, _) = again.state.read(answered).unwrap();
+    let mint = again.state.mint(server, number).await.unwrap().unwrap();
+    assert_eq!(mint.job.unwrap().id, job);
+    again.close();
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ const DUMPED: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     pub tag: String,
+    pub job: String,
     pub kind: String,
     pub address: String,
     pub payload: String,
@@ -24,9 +25,10 @@ pub struct Heard {
 }
 
 impl Heard {
-    fn parameters(&self) -> [(&str, &str); 5] {
+    fn parameters(&self) -> [(&str, &str); 6] {
         [
             ("tag", &self.tag),
+            ("job", &self.job),
             ("type", &self.kind),
             ("address", &self.address),
             ("payload", &self.payload),
@@ -175,6 +177,7 @@ fn filters(page: &CallbackPage<'_>, address: &str) -> Markup {
                 }
             }
             (field("filter-tag", "tag", "Tag", &page.filter.tag))
+            (field("filter-job", "job", "Job", &page.filter.job))
             (field("filter-address", "address", "Address", &page.filter.address))
             (field("filter-payload", "payload", "Payload", &page.filter.payload))
             (field("filter-text", "text", "Text", &page.filter.text))
@@ -192,13 +195,13 @@ fn row(visit: &Visit, callback: &Callback, it: &Interaction) -> Markup {
             td { code { (it.peer) } }
             td.wide { code.text { (it.request.summary()) } @if it.repeats > 0 { " " span.muted { (it.repeats + 1) " times" } } @if it.left_out > 0 { " " span.muted { (it.left_out) " left out before" } } }
             td { (it.answer) }
-            td.wide { (planted(it)) }
+            td.wide { (planted(visit, callback, it)) }
         }
     }
 }
 
-/// Where the name was planted, and with which payload.
-fn planted(it: &Interaction) -> Markup {
+/// Where the name was planted, with which payload, and by which job.
+fn planted(visit: &Visit, callback: &Callback, it: &Interaction) -> Markup {
     html! {
         @match (&it.note, &it.payload, &it.tag) {
             (None, None, Some(tag)) => code { (tag) },
@@ -207,6 +210,10 @@ fn planted(it: &Interaction) -> Markup {
                 @if let Some(note) = note { (note) " " }
                 @if let Some(payload) = payload { code.text { (payload.summary()) } }
             }
+        }
+        @if let Some(job) = &it.job {
+            ", job of "
+            @if visit.may_in(&callback.project, Scope::JobRead) { a href=(links::job(job.id)) { (job.scan) } } @else { (job.scan) }
         }
     }
 }
@@ -288,7 +295,7 @@ pub fn interaction(visit: &Visit, callback: &Callback, it: &Interaction, raw: &[
             ("Heard", at(it.at)),
             ("From", html! { code { (it.peer) } }),
             ("What", html! { code.text { (it.request.summary()) } }),
-            ("Where", planted(it)),
+            ("Where", planted(visit, callback, it)),
             ("Answer", html! { (it.answer) @if let Some(rule) = &it.rule { ", rule " (rule) } }),
             ("Left out before", html! { (it.left_out) }),
             ("Size", html! { (bytes(it.raw_bytes)) }),

@@ -294,6 +294,12 @@ fn declares(status: &ScanStatus, workflow: &str) -> Markup {
                         dd { @if checkout == "true" { "the whole repository" } @else { code { (checkout) } } }
                     }
                 }
+                @if let Some(callback) = &scan.callback {
+                    div {
+                        dt { "callback server" }
+                        dd { (callback) }
+                    }
+                }
                 @if let Some(retry) = &scan.retry {
                     div {
                         dt { "retry" }

@@ -152,7 +152,7 @@ fn create(visit: &Visit, page: &Tokens<'_>) -> Markup {
                         .input("text", "", page.refused))
                     fieldset aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| "scopes-error")] {
                         legend { "Scopes" }
-                        @for scope in Scope::ALL.iter().map(|scope| scope.as_str()) {
+                        @for scope in Scope::ALL.iter().filter(|scope| **scope != Scope::CallbackOwn).map(|scope| scope.as_str()) {
                             label.check {
                                 input type="checkbox" name="scopes" value=(scope) checked[chosen.contains(&scope)];
                                 " " code { (scope) }

@@ -4,7 +4,9 @@ use maud::Markup;
 use ui::form::Refused;
 use ui::pages::{self, CallbackPage, Heard};
 use ui::shell::Visit;
-use wire::{Callback, CallbackToken, Interaction, InteractionRequest, Page, PlantedPayload};
+use wire::{
+    Callback, CallbackToken, Interaction, InteractionRequest, Page, PlantedPayload, PlantingJob,
+};
 
 use crate::values::*;
 
@@ -38,6 +40,10 @@ fn heard(texts: Texts, number: u64, request: InteractionRequest) -> Interaction 
             name: texts.text("img.svg"),
             version: 3,
             target: Some(texts.text("shop.example")),
+        }),
+        job: Some(PlantingJob {
+            id: id(7),
+            scan: texts.text("probe"),
         }),
         request,
         answer: texts.text("200"),
@@ -74,6 +80,7 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
         note: None,
         payload: None,
         tag: None,
+        job: None,
         left_out: 0,
         ..heard(texts, 3, http.request.clone())
     };
@@ -83,6 +90,7 @@ pub(crate) fn callbacks(texts: Texts, visit: &Visit) -> Vec<(&'static str, Marku
     };
     let filter = Heard {
         tag: texts.text("7dmraaaaaaaaaaaaaaxa"),
+        job: texts.text("00000000-0000-7000-8000-000000000007"),
         kind: "dns".to_owned(),
         address: texts.text("192.0.2.1"),
         payload: texts.text("xss/img.svg"),

@@ -13,6 +13,7 @@ use crate::dispatch::{Input, InputValue};
 use crate::duration::format_duration;
 use crate::expression::Expression;
 use crate::names::ScanName;
+use crate::notify::NotifyName;
 use crate::size::format_size;
 use crate::template::Template;
 
@@ -50,6 +51,7 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         pass_env,
         permissions,
         checkout,
+        callback,
         expect,
         renamed_from,
     } = before;
@@ -82,6 +84,8 @@ pub(super) fn scan(before: &Scan, after: &Scan, around: &Workflow) -> Vec<Change
         checkout.as_ref().map(Checkout::shown),
         after.checkout.as_ref().map(Checkout::shown),
     );
+    let server = |name: &Option<NotifyName>| name.as_ref().map(ToString::to_string);
+    changes.compare("callback", server(callback), server(&after.callback));
     changes.compare("expect", expectations(*expect), expectations(after.expect));
     let former = |name: &Option<ScanName>| name.as_ref().map(ToString::to_string);
     changes.compare(

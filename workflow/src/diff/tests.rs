@@ -268,13 +268,13 @@ fn a_change_of_the_workflow_is_reported_once() {
 fn the_other_members_of_a_scan_are_compared() {
     check(
         &scan(
-            "env: {A: '1'}, timeout: 1h, log_limit: 1MiB, runs_on: [linux, big], overlap: queue, pass_env: [A], permissions: [], checkout: true, expect: {success_every: 1d}",
+            "env: {A: '1'}, timeout: 1h, log_limit: 1MiB, runs_on: [linux, big], overlap: queue, pass_env: [A], permissions: [], checkout: true, callback: shop, expect: {success_every: 1d}",
         ),
         &scan(
-            "env: {A: '2'}, retry: {attempts: 3}, runs_on: [big, linux], overlap: replace, permissions: [job:read, dispatch], checkout: [a, b/], expect: {success_every: 26h, at_most: 30m}",
+            "env: {A: '2'}, retry: {attempts: 3}, runs_on: [big, linux], overlap: replace, permissions: [job:read, dispatch], checkout: [a, b/], callback: oast, expect: {success_every: 26h, at_most: 30m}",
         ),
         "scan `a`: env `A` `1` → `2`; timeout `1h` removed; log_limit `1MiB` removed; retry `attempts: 3, backoff: 10s` added; runs_on `linux, big` → \
-         `big, linux`; overlap `queue` → `replace`; pass_env `A` removed; permissions `none` → `job:read, dispatch`; checkout `true` → `a, b`; expect `success_every: 1d` → `success_every: 1d2h, at_most: 30m`",
+         `big, linux`; overlap `queue` → `replace`; pass_env `A` removed; permissions `none` → `job:read, dispatch`; checkout `true` → `a, b`; callback `shop` → `oast`; expect `success_every: 1d` → `success_every: 1d2h, at_most: 30m`",
     );
 }
 

@@ -100,6 +100,7 @@ fn changes() -> Vec<(&'static [&'static str], &'static str, Value)> {
         (&keys::SCAN, at(build, "/renamed_from"), json!("former")),
         (&keys::SCAN, at(build, "/checkout"), json!(true)),
         (&keys::SCAN, at(build, "/checkout"), json!(["scripts"])),
+        (&keys::SCAN, at(build, "/callback"), json!("shop")),
         (&keys::SCAN, at(build, "/permissions"), json!([])),
         (&keys::SCAN, at(build, "/permissions"), json!(["job:read"])),
         (&keys::SCAN, at(build, "/retry"), Value::Null),

@@ -9,7 +9,7 @@ use crate::yaml::{Content, Entry, Node};
 /// The keys of each object of a workflow file, for the parser and the schema.
 pub(crate) mod keys {
     pub(crate) const WORKFLOW: [&str; 5] = ["$schema", "name", "description", "env", "scans"];
-    pub(crate) const SCAN: [&str; 14] = [
+    pub(crate) const SCAN: [&str; 15] = [
         "on",
         "renamed_from",
         "artifacts",
@@ -23,6 +23,7 @@ pub(crate) mod keys {
         "pass_env",
         "permissions",
         "checkout",
+        "callback",
         "expect",
     ];
     pub(crate) const ON: [&str; 6] = [

@@ -13,6 +13,7 @@ use crate::diagnostic::Code;
 use crate::expression::{Names, Site};
 use crate::limits::{JOB_TIMEOUT, LABELS, RETRY_ATTEMPTS, RETRY_BACKOFF, RETRY_PAUSE};
 use crate::names::{NameError, ScanName, check_environment_name};
+use crate::notify::NotifyName;
 use crate::yaml::{Content, Entry};
 
 impl Reader<'_> {
@@ -118,6 +119,9 @@ impl Reader<'_> {
         let checkout = object
             .get("checkout")
             .and_then(|entry| self.checkout(entry));
+        let callback = object
+            .get("callback")
+            .and_then(|entry| self.callback_server(entry));
         let expect = object
             .get("expect")
             .and_then(|entry| self.expect(entry, timeout))
@@ -140,6 +144,7 @@ impl Reader<'_> {
             pass_env,
             permissions,
             checkout,
+            callback,
             expect,
             renamed_from,
         })
@@ -182,6 +187,20 @@ impl Reader<'_> {
             let message = format!("the token of a job cannot have `{name}`; it can have {known}");
             Err(NameError(message))
         })
+    }
+
+    /// The name of a callback server of the project.
+    pub(super) fn callback_server(&mut self, entry: &Entry) -> Option<NotifyName> {
+        let text = self.text(&entry.value, "`callback`")?;
+        match NotifyName::new(text) {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.report
+                    .error(entry.value.span, Code::InvalidName, error.to_string())
+                    .hint("`everscan callback list` shows the names of callback servers");
+                None
+            }
+        }
     }
 
     fn former_name(&mut self, entry: &Entry) -> Option<ScanName> {

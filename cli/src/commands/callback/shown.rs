@@ -3,7 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use wire::{
-    Callback, CallbackCheck, CallbackOutcome, Interaction, InteractionRequest, Page, PlantedPayload,
+    Callback, CallbackCheck, CallbackOutcome, Interaction, InteractionRequest, Page,
+    PlantedPayload, PlantingJob,
 };
 
 use crate::table::{Fields, Table, bytes, time};
@@ -60,7 +61,7 @@ pub(super) fn server(callback: &Callback) -> String {
 
 pub(super) fn interactions(page: &Page<Interaction>) -> String {
     let headers = [
-        "NUMBER", "AT", "TYPE", "FROM", "WHAT", "ANSWER", "NOTE", "TAG",
+        "NUMBER", "AT", "TYPE", "FROM", "WHAT", "ANSWER", "NOTE", "JOB", "TAG",
     ];
     let mut table = Table::new(&headers);
     for it in &page.items {
@@ -72,6 +73,7 @@ pub(super) fn interactions(page: &Page<Interaction>) -> String {
             what(it),
             it.answer.clone(),
             planted(it),
+            it.job.as_ref().map(job).unwrap_or_default(),
             it.tag.clone().unwrap_or_else(|| "-".to_owned()),
         ]);
     }
@@ -116,6 +118,11 @@ pub(super) fn check(check: &CallbackCheck) -> String {
     text
 }
 
+/// The scan and the id of a job.
+fn job(job: &PlantingJob) -> String {
+    format!("{} {}", job.scan, job.id)
+}
+
 /// One line about an interaction.
 pub(super) fn line(it: &Interaction) -> String {
     let note = match (planted(it), &it.tag) {
@@ -123,9 +130,11 @@ pub(super) fn line(it: &Interaction) -> String {
         (note, None) if note.is_empty() => String::new(),
         (note, _) => format!("  ({note})"),
     };
+    let by = it.job.as_ref().map(|by| format!("  job {}", job(by)));
+    let by = by.unwrap_or_default();
     let (number, at, kind, peer) = (it.number, time(&it.at), it.request.kind(), &it.peer);
     clean(&format!(
-        "{number}  {at}  {kind}  {peer}  {}{note}",
+        "{number}  {at}  {kind}  {peer}  {}{note}{by}",
         what(it)
     ))
 }
@@ -141,6 +150,7 @@ pub(super) fn interaction(it: &Interaction) -> String {
         .add_some("tag", it.tag.as_ref())
         .add_some("note", it.note.as_ref())
         .add_some("payload", it.payload.as_ref().map(PlantedPayload::summary))
+        .add_some("job", it.job.as_ref().map(job))
         .add("answer", &it.answer)
         .add_some("rule", it.rule.as_ref());
     let mut head = 0;

@@ -14,6 +14,9 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::session::Session;
 
+/// The job of a step.
+const JOB_ID: &str = "SERVICE_JOB_ID";
+
 #[derive(Debug, Args)]
 pub(crate) struct Watch {
     #[command(flatten)]
@@ -26,7 +29,8 @@ pub(crate) struct Watch {
     /// End once so many have come; with --for, fewer are exit code 6
     #[arg(long, env = "SERVICE_MIN", value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     min: Option<u64>,
-    /// Begin after the interaction with this number, instead of now
+    /// Begin after the interaction with this number, instead of now. A step counts what the names of its job have heard since its
+    /// claim, unless a tag, a job or a number is given
     #[arg(long, env = "SERVICE_AFTER", value_name = "NUMBER")]
     after: Option<u64>,
 }
@@ -39,11 +43,17 @@ impl Watch {
     ) -> Result<Exit, Error> {
         let until = self.span.map(|span| Instant::now() + span);
         let found = self.of.find(client).await?;
+        let mut filter = self.wanted.filter();
+        let is_limited = self.after.is_some() || filter.tag.is_some() || filter.job.is_some();
+        if !is_limited {
+            filter.job = std::env::var(JOB_ID).ok().filter(|id| !id.is_empty());
+        }
         let mut after = match self.after {
             Some(after) => after,
+            // A job has no interactions from before its claim.
+            None if filter.job.is_some() => 0,
             None => newest(client, &found).await?,
         };
-        let filter = self.wanted.filter();
         let min = self.min.or(self.span.map(|_| 1));
         let mut count: u64 = 0;
         loop {

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::condition::{Condition, Ended, Problem, Subject};
 use crate::decide::{
-    Acknowledge, Complete, CreateToken, Look, Measure, Precondition, Refusal, Retire, RevokeToken,
-    SetVar, Silence, Suspend,
+    Acknowledge, Complete, CreateToken, DeleteCallback, Look, Measure, Precondition, Refusal,
+    Retire, RevokeToken, SetVar, Silence, Suspend,
 };
 use crate::limits::{OBSERVED, OPEN_CONDITIONS};
 use crate::testing::{TestWorld, complete, complete_all, key, source, step, succeeded};
@@ -364,6 +364,20 @@ fn names_that_no_workflow_uses_any_more_are_not_missing() {
     test.push("one", &text("${{ vars.C }}"));
     assert_eq!(open(&test), ["missing_var"]);
     test.run(Retire { workflow }).unwrap();
+    assert_eq!(open(&test), [""; 0]);
+}
+
+#[test]
+fn a_callback_server_that_a_scan_names_is_missing_until_somebody_creates_it() {
+    let mut test = TestWorld::new();
+    let scan = "scans: {a: {on: {dispatch: {}}, callback: shop, steps: [{run: ls}]}}";
+    test.push("one", scan);
+    assert_eq!(open(&test), ["missing_callback"]);
+    let server = test.run(super::callbacks::create("shop")).unwrap().id;
+    assert_eq!(open(&test), [""; 0]);
+    test.run(DeleteCallback { server }).unwrap();
+    assert_eq!(open(&test), ["missing_callback"]);
+    test.push("one", &scan.replace("callback: shop, ", ""));
     assert_eq!(open(&test), [""; 0]);
 }
 

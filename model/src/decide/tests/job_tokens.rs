@@ -86,6 +86,7 @@ fn the_token_of_a_job_has_its_permissions_in_its_project() {
         Scope::BlobWrite,
         Scope::Dispatch,
         Scope::PayloadRead,
+        Scope::CallbackOwn,
     ];
     let a = test.dispatch(workflow, "a", json!({})).unwrap();
     assert_eq!(rights(&test, a), None, "before the claim");

@@ -1,13 +1,16 @@
 //! Minted tags: which of them are answered, and how their records are removed.
 
 use chrono::TimeDelta;
+use serde_json::json;
 
 use super::callbacks::{create, token};
 use crate::callback::CallbackId;
 use crate::decide::{ClearCallback, DeleteCallback, MintTags, NewMint, Refusal, RemoveMints};
-use crate::limits::{CALLBACK_MINTS, CALLBACK_MINTS_FOR_EVER, RENDERED_LINES};
+use crate::limits::{
+    CALLBACK_MINTS, CALLBACK_MINTS_FOR_EVER, CALLBACK_TOKEN_LIFE, RENDERED_LINES, WORKER_SESSION,
+};
 use crate::testing::TestWorld;
-use crate::{Actor, Change};
+use crate::{Actor, Change, NamedValues};
 
 const DAY: TimeDelta = TimeDelta::days(1);
 
@@ -104,4 +107,67 @@ fn what_has_no_end_is_limited() {
     test.world.apply(&Change::Callback(full.into()));
     let refused = test.run(tags(server, Some(DAY))).unwrap_err();
     assert!(matches!(refused, Refusal::TooManyCallbackTokens { .. }));
+}
+
+const PROBE: &str = "scans: {probe: {on: {dispatch: {}}, callback: shop, steps: [{run: x}]}}";
+
+#[test]
+fn a_claim_mints_a_name_and_a_repeat_gets_the_same() {
+    let mut test = TestWorld::new();
+    let server = test.run(create("shop")).unwrap().id;
+    let workflow = test.push("probe", PROBE);
+    let runner = test.runner("first", &[]);
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let job = test.dispatch(workflow, "probe", json!({})).unwrap();
+        test.claim(job, runner).unwrap();
+        let end = test.now + WORKER_SESSION + CALLBACK_TOKEN_LIFE;
+        let callback =
+            |test: &TestWorld| test.world.job(job).unwrap().state.run().unwrap().callback;
+        let first = callback(&test).unwrap();
+        let shop = test.world.callback(server).unwrap();
+        assert_eq!(
+            (first.server, first.since),
+            (server, shop.interactions.next)
+        );
+        let (number, _) = shop.minted_tag(first.tag).unwrap();
+        let minted = test.decided.iter().find_map(|change| match change {
+            Change::Minted(mint) if mint.number == number => Some(mint.clone()),
+            _ => None,
+        });
+        let minted = minted.unwrap();
+        assert_eq!((minted.lines, minted.expires_at), (1, Some(end)));
+        let by = minted.job.clone().unwrap();
+        assert_eq!((by.id, by.scan.scan.as_str()), (job, "probe"));
+        test.claim(job, runner).unwrap();
+        assert_eq!(callback(&test), Some(first));
+        assert_eq!(
+            test.world
+                .callback(server)
+                .unwrap()
+                .minted
+                .as_ref()
+                .unwrap()
+                .next,
+            number + 1
+        );
+        names.push(first.tag);
+    }
+    assert_ne!(names[0], names[1]);
+}
+
+#[test]
+fn a_job_whose_callback_server_does_not_exist_is_told_what_to_create() {
+    let mut test = TestWorld::new();
+    let workflow = test.push("probe", PROBE);
+    let runner = test.runner("first", &[]);
+    let job = test.dispatch(workflow, "probe", json!({})).unwrap();
+    test.claim(job, runner).unwrap();
+    test.run(create("shop")).unwrap();
+    let job = test.world.job(job).unwrap();
+    assert_eq!(job.state.run().unwrap().callback, None);
+    let revision = test.world.revision(job.revision.id).unwrap();
+    let scan = revision.definition.scan("probe").unwrap();
+    let missing = NamedValues::of(&test.world, job, scan, None).missing;
+    assert!(missing["callback"].contains("everscan callback create shop --project recon"));
 }

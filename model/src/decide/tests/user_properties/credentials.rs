@@ -13,12 +13,13 @@ use crate::{
 };
 
 /// What a step of a job may do without `permissions`.
-const OF_JOBS: [Scope; 5] = [
+const OF_JOBS: [Scope; 6] = [
     Scope::JobRead,
     Scope::BlobRead,
     Scope::BlobWrite,
     Scope::Dispatch,
     Scope::PayloadRead,
+    Scope::CallbackOwn,
 ];
 
 impl Story {

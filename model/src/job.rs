@@ -12,7 +12,7 @@ pub use self::run::{
     Artifact, JobToken, LeftOut, LeftOutFile, LogCut, Removed, Run, RunCallback, RunnerRef, Step,
     StepOutcome, StepStatus,
 };
-use crate::callback::CallbackCause;
+use crate::callback::{CallbackCause, CallbackId, Interaction, PlantedBy};
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
@@ -69,6 +69,26 @@ impl Job {
             (None, Some(_)) => &Reason::Claimed,
             (None, None) => &self.reason,
         }
+    }
+
+    /// True if its steps may see this interaction: it made the name, or the interaction has started it.
+    pub fn hears(&self, server: CallbackId, it: &Interaction) -> bool {
+        let of_scan = |by: &PlantedBy| by.scan == self.scan_key();
+        let has_started = |cause: &CallbackCause| {
+            cause.server == server
+                && (cause.first..=cause.last).contains(&it.number)
+                && !it.planted.job.as_ref().is_some_and(of_scan)
+        };
+        it.is_of(self.id) || self.callback.as_deref().is_some_and(has_started)
+    }
+
+    /// No interaction of this server before this number is for its steps.
+    pub fn hears_from(&self, server: CallbackId) -> u64 {
+        let cause = self.callback.as_ref().filter(|it| it.server == server);
+        let claim = self.state.run().and_then(|run| run.callback);
+        let claim = claim.filter(|it| it.server == server);
+        let numbers = [cause.map(|it| it.first), claim.map(|it| it.since)];
+        numbers.into_iter().flatten().min().unwrap_or(0)
     }
 
     /// True if suspending the scan cancels this job while it waits. A dispatched job, or one that interactions have started, is

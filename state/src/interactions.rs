@@ -16,7 +16,7 @@ use model::callback::{
 use model::decide::{IndexInteractions, PageLines, RecordInteractions};
 use model::limits::INTERACTION_PAGE;
 use model::retention::Position;
-use model::{JobId, Timestamp};
+use model::{Job, JobId, Timestamp};
 use store::{Append, Piece};
 use tokio::time::Instant;
 
@@ -38,8 +38,8 @@ pub struct InteractionFilter {
     pub text: Option<String>,
     /// The job that has made the name.
     pub job: Option<JobId>,
-    /// No interaction before this number is wanted.
-    pub since: u64,
+    /// The running job that asks.
+    pub heard_by: Option<Arc<Job>>,
 }
 
 /// Where a list of interactions begins.
@@ -59,11 +59,12 @@ pub struct InteractionPage {
 }
 
 impl InteractionFilter {
-    fn takes(&self, it: &Interaction) -> bool {
+    fn takes(&self, server: CallbackId, it: &Interaction) -> bool {
         let heard = &it.heard;
         self.tag.is_none_or(|tag| heard.tag == Some(tag))
             && self.kind.is_none_or(|kind| heard.request.kind() == kind)
             && (self.job).is_none_or(|job| it.is_of(job))
+            && (self.heard_by.as_ref()).is_none_or(|job| job.hears(server, it))
             && (self.address).is_none_or(|address| heard.address() == address.to_canonical())
             && (self.payload.as_ref()).is_none_or(|(group, name)| {
                 it.planted.payload.as_ref().is_some_and(|planted| {
@@ -240,7 +241,9 @@ impl<'a> Search<'a> {
         from: InteractionPlace,
         deadline: Instant,
     ) -> Result<InteractionPage, ReadError> {
-        let oldest = self.end.oldest.max(page_of(self.filter.since));
+        let job = self.filter.heard_by.as_ref();
+        let first = job.map_or(0, |job| job.hears_from(self.server));
+        let oldest = self.end.oldest.max(page_of(first));
         let open = page_of(self.end.next.saturating_sub(1));
         match from {
             InteractionPlace::Before(before) => {
@@ -284,7 +287,7 @@ impl<'a> Search<'a> {
         let lines = page_lines(self.reader, self.server, self.end, page).await?;
         let wanted = lines.into_iter();
         let mut wanted: Vec<_> = wanted
-            .filter(|line| is_there(line.number) && self.filter.takes(line))
+            .filter(|line| is_there(line.number) && self.filter.takes(self.server, line))
             .collect();
         if let Some(text) = &self.filter.text
             && !wanted.is_empty()

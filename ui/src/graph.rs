@@ -144,7 +144,7 @@ mod tests {
             steps: 1,
             runs_on: Vec::new(),
             checkout: None,
-            callback: None,
+            callback_server: None,
             retry: None,
         }
     }

@@ -119,7 +119,7 @@ pub struct Scan {
     pub checkout: Option<String>,
     /// The callback server of which its jobs get a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub callback: Option<String>,
+    pub callback_server: Option<String>,
     /// How failed jobs are retried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<ScanRetry>,

@@ -109,7 +109,7 @@ pub(crate) fn scan(workflow: &workflow::Workflow, scan: &workflow::Scan) -> wire
         steps: u32::try_from(scan.steps.len()).unwrap_or(u32::MAX),
         runs_on: scan.runs_on.clone(),
         checkout: scan.checkout.as_ref().map(workflow::Checkout::shown),
-        callback: scan.callback.as_ref().map(ToString::to_string),
+        callback_server: scan.callback.as_ref().map(ToString::to_string),
         retry: scan.retry.map(|retry| wire::ScanRetry {
             attempts: retry.attempts,
             backoff: workflow::format_duration(retry.backoff),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use model::callback::Interaction;
 use model::decide::{MintTags, NewMint};
-use model::{Callback, World};
+use model::{Callback, Job};
 use state::{InteractionFilter, InteractionPage, InteractionPlace, MintedLines};
 use tokio::time::Instant;
 
 use super::{Shown, Visible};
-use crate::failure::Failure;
+use crate::failure::{Failure, job_token_over};
 use crate::handlers::callbacks::off;
 use crate::limits::INTERACTIONS_TIME;
 
@@ -33,24 +33,21 @@ impl Visible {
     ) -> Result<InteractionPage, Failure> {
         let deadline = Instant::now() + INTERACTIONS_TIME;
         let state = self.state();
-        let filter = self.own_filter(callback, filter);
+        let filter = InteractionFilter {
+            heard_by: self.asking_job()?,
+            ..filter.clone()
+        };
         let page = state.interactions(callback.id, &filter, from, limit, deadline);
         Ok(page.await?)
     }
 
-    /// A job sees what its own names have heard, which begins with its claim.
-    fn own_filter(&self, callback: &Callback, filter: &InteractionFilter) -> InteractionFilter {
-        let Some(job) = self.principal().job() else {
-            return filter.clone();
+    /// The job that asks. It sees what its own names have heard, and what has started it.
+    fn asking_job(&self) -> Result<Option<Arc<Job>>, Failure> {
+        let Some(id) = self.principal().job() else {
+            return Ok(None);
         };
-        let claimed = |world: &World| world.job(job)?.state.run()?.callback;
-        let claimed = self.state().read(claimed);
-        let since = claimed.filter(|claimed| claimed.server == callback.id);
-        InteractionFilter {
-            job: Some(job),
-            since: since.map_or(0, |claimed| claimed.since),
-            ..filter.clone()
-        }
+        let job = self.state().read(|world| world.job(id).cloned());
+        job.map(Some).ok_or_else(job_token_over)
     }
 
     pub(crate) async fn interaction(
@@ -59,8 +56,8 @@ impl Visible {
         number: u64,
     ) -> Result<Option<(Interaction, Bytes)>, Failure> {
         let found = self.state().interaction(callback.id, number).await?;
-        let job = self.principal().job();
-        Ok(found.filter(|(it, _)| job.is_none_or(|job| it.is_of(job))))
+        let job = self.asking_job()?;
+        Ok(found.filter(|(it, _)| job.is_none_or(|job| job.hears(callback.id, it))))
     }
 
     pub(crate) async fn raw_request(

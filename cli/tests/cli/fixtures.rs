@@ -247,7 +247,7 @@ pub(crate) fn workflow() -> Workflow {
                 steps: 2,
                 runs_on: Vec::new(),
                 checkout: None,
-                callback: None,
+                callback_server: None,
                 retry: None,
             },
             Scan {
@@ -265,7 +265,7 @@ pub(crate) fn workflow() -> Workflow {
                 steps: 1,
                 runs_on: Vec::new(),
                 checkout: None,
-                callback: None,
+                callback_server: None,
                 retry: None,
             },
         ],

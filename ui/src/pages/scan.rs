@@ -294,7 +294,7 @@ fn declares(status: &ScanStatus, workflow: &str) -> Markup {
                         dd { @if checkout == "true" { "the whole repository" } @else { code { (checkout) } } }
                     }
                 }
-                @if let Some(callback) = &scan.callback {
+                @if let Some(callback) = &scan.callback_server {
                     div {
                         dt { "callback server" }
                         dd { (callback) }

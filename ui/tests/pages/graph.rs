@@ -159,7 +159,7 @@ fn scan(name: &str, reads: &[(&str, How)]) -> Scan {
         steps: 1,
         runs_on: Vec::new(),
         checkout: None,
-        callback: None,
+        callback_server: None,
         retry: None,
     }
 }

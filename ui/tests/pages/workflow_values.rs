@@ -74,7 +74,7 @@ pub(crate) fn scan(texts: Texts) -> Scan {
         steps: 4,
         runs_on: vec![texts.text("gpu")],
         checkout: Some(texts.text("scripts")),
-        callback: Some(texts.text("shop")),
+        callback_server: Some(texts.text("shop")),
         retry: Some(ScanRetry {
             attempts: 3,
             backoff: "30s".to_owned(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::callback::{
-    Callback, CallbackId, CallbackTag, Heard, NewInteraction, Planted, PlantedBy, Request,
-    RequestType,
+    Callback, CallbackId, CallbackTag, Heard, Interaction, NewInteraction, Planted, PlantedBy,
+    Request, RequestType,
 };
 use crate::decide::{
     Again, CreateCallback, DeleteCallback, Dispatch, Hear, RecordInteractions, Resume, Suspend,
@@ -517,4 +517,53 @@ fn a_flood_of_names_is_told_so_many_times_only() {
     scene.test.pass(TimeDelta::minutes(10));
     scene.hear_tag(server, None);
     assert_eq!(scene.told(), [(101, 151, 51)]);
+}
+
+#[test]
+fn a_job_hears_what_has_started_it_and_its_own_names() {
+    let mut scene = Scene::new(TEXT);
+    let (server, other) = (scene.server("shop"), scene.server("other"));
+    let earlier = scene.dispatch("report");
+    let of_scan = scene.by(earlier);
+    scene.succeed(earlier);
+    scene.hear(
+        server,
+        &[(dns(), None), (dns(), Some(of_scan.clone())), (dns(), None)],
+    );
+    let report = scene.considered()[0];
+    assert_eq!(scene.range(report), (1, 3, 2));
+    let own = scene.by(report);
+    let job = scene.test.world.job(report).unwrap();
+    let hears = |server, number, by: Option<&PlantedBy>| {
+        let heard = Heard {
+            at: scene.test.now,
+            peer: "203.0.113.9:5353".parse().unwrap(),
+            tag: None,
+            request: dns(),
+            answer: String::new(),
+            rule: None,
+        };
+        let planted = Planted {
+            job: by.cloned(),
+            ..Planted::default()
+        };
+        let it = Interaction {
+            number,
+            heard,
+            planted,
+            left_out: 0,
+            repeats: 0,
+            raw_at: 0,
+            raw_bytes: 0,
+        };
+        job.hears(server, &it)
+    };
+    assert!(hears(server, 1, None) && hears(server, 3, None));
+    assert!(!hears(server, 4, None) && !hears(other, 1, None));
+    assert!(
+        !hears(server, 2, Some(&of_scan)),
+        "it did not start the job"
+    );
+    assert!(hears(server, 9, Some(&own)) && hears(other, 9, Some(&own)));
+    assert_eq!((job.hears_from(server), job.hears_from(other)), (1, 0));
 }

@@ -48,8 +48,6 @@ fn http() -> Request {
         sni: None,
         truncated: false,
         malformed: false,
-        tls: false,
-        sni: None,
     }
 }
 

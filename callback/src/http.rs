@@ -21,7 +21,7 @@ use self::received::{Copying, Received};
 use crate::hit::{Http, Kind};
 use crate::ids::{ServerId, Tag};
 use crate::limits::{
-    BODY, DRAIN, HEAD, HEAD_BYTES, PER_ADDRESS, RECEIVED_BODY, REQUEST, TEXT_BYTES,
+    BODY, DRAIN, FIND, HEAD, HEAD_BYTES, PER_ADDRESS, RECEIVED_BODY, REQUEST, TEXT_BYTES,
 };
 use crate::report::{Named, Reporter};
 use crate::start::Stopped;
@@ -160,28 +160,36 @@ async fn answer(
     let rule = named
         .as_ref()
         .and_then(|named| named.server.rules.http(&named.id, &head));
-    let response = match (&named, &rule) {
+    let served = named.as_ref().filter(|_| rule.is_none() && !is_tunnel);
+    let served = match served.and_then(|named| named.server.served.as_ref()) {
+        Some(served) => tokio::select! {
+            found = tokio::time::timeout(FIND, served.find(head.target)) => found.ok().flatten(),
+            () = stopped.wait() => None,
+        },
+        None => None,
+    };
+    let payload = served.as_ref().map(|payload| payload.name.clone());
+    let response = match (&named, &rule, served) {
         // After a 200 hyper would leave the connection to the caller.
         _ if is_tunnel => empty(StatusCode::METHOD_NOT_ALLOWED),
-        (Some(_), Some(rule)) => rule.response(),
-        (Some(named), None) => default_answer(named.id, named.tag, head.target),
-        (None, _) => empty(StatusCode::NOT_FOUND),
+        (Some(_), Some(rule), _) => rule.response(),
+        (Some(_), None, Some(payload)) => payload.response(),
+        (Some(named), None, None) => default_answer(named.id, named.tag, head.target),
+        (None, ..) => empty(StatusCode::NOT_FOUND),
+    };
+    let answer = match payload {
+        Some(payload) => format!("{} {payload}", response.status().as_str()),
+        None => response.status().as_str().to_owned(),
     };
     let name = rule.as_ref().filter(|_| !is_tunnel).map(|rule| rule.name());
-    site.report(
-        client,
-        named.as_ref(),
-        response.status().as_str(),
-        name,
-        || {
-            let (body, is_cut) = received.body(bytes.len());
-            Http {
-                body,
-                truncated: is_cut || !is_whole,
-                ..http(client, &bytes)
-            }
-        },
-    );
+    site.report(client, named.as_ref(), &answer, name, || {
+        let (body, is_cut) = received.body(bytes.len());
+        Http {
+            body,
+            truncated: is_cut || !is_whole,
+            ..http(client, &bytes)
+        }
+    });
     if let Some(rule) = rule {
         tokio::select! {
             () = tokio::time::sleep(rule.delay) => {}

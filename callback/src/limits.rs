@@ -51,6 +51,9 @@ pub(crate) const BODY: Duration = Duration::from_secs(10);
 /// Longest connection with a request, with the delay of a rule and the time in which the answer is received.
 pub(crate) const REQUEST: Duration = Duration::from_secs(60);
 
+/// Time to find a payload. After it the answer is that of any other path, so that the hit is reported in time.
+pub(crate) const FIND: Duration = Duration::from_secs(10);
+
 /// Longest head.
 pub(crate) const HEAD_BYTES: usize = 64 * 1024;
 

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use crate::ids::{ServerId, Tag, mentions};
 use crate::rules::Rules;
+use crate::served::Served;
 
 /// All known ids. It is immutable and replaced as a whole; a clone with one changed server is cheap.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,7 @@ pub struct Server {
     /// Knows tags that are in no list.
     pub minted: Option<Minted>,
     pub rules: Arc<Rules>,
+    pub served: Option<Served>,
     /// Whoever replaces a server in the table keeps its counts.
     pub counts: Arc<Counts>,
 }

@@ -9,17 +9,18 @@ use std::time::SystemTime;
 
 use callback::check::Checks;
 use callback::{
-    Bound, Callbacks, Hit, Kind, Minted, Server, ServerId, StartError, Table, Tag, Transport,
+    Bound, Callbacks, Hit, Kind, Minted, Served, Server, ServerId, StartError, Table, Tag,
+    Transport,
 };
 use model::callback::{CallbackId, CallbackToken, CallbackTokens, Heard, LiveMints, Request};
-use model::{Callback, Clock};
+use model::{Callback, Clock, ProjectId};
 use reconciler::{CallbackHit, Handle, Missed, record_callbacks};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::callback_check::Checker;
 use crate::certificate::Certifier;
-use crate::limits::CALLBACK_HITS;
+use crate::limits::{CALLBACK_HITS, SERVED_BYTES};
 
 pub(crate) struct Hearing {
     callbacks: Callbacks,
@@ -86,6 +87,8 @@ struct Follower {
     version: Option<u64>,
     servers: HashMap<CallbackId, Answered>,
     table: watch::Sender<Arc<Table>>,
+    /// Bytes of payloads that are answered at once.
+    room: Arc<Semaphore>,
 }
 
 /// A server in the table, with the records that it was made of.
@@ -102,6 +105,7 @@ impl Follower {
             version: None,
             servers: HashMap::new(),
             table: watch::Sender::default(),
+            room: Arc::new(Semaphore::new(SERVED_BYTES)),
         }
     }
 
@@ -142,6 +146,8 @@ impl Follower {
             if before.is_none_or(|before| before.callback.rules != callback.rules) {
                 server.rules = Arc::new(rules::converted(&callback.rules));
             }
+            let served = server.served.take();
+            server.served = Some(served.unwrap_or_else(|| self.serve(callback.project)));
             server.minted = callback
                 .minted
                 .as_ref()
@@ -159,6 +165,30 @@ impl Follower {
             servers: servers.collect::<HashMap<ServerId, _>>(),
         };
         self.table.send_replace(Arc::new(table));
+    }
+}
+
+impl Follower {
+    /// The payloads of a project. The thread of the listeners does not wait for the disk.
+    fn serve(&self, project: ProjectId) -> Served {
+        let (handle, room) = (self.handle.clone(), self.room.clone());
+        let runtime = tokio::runtime::Handle::current();
+        Served(Arc::new(move |group, payload| {
+            let (handle, room) = (handle.clone(), room.clone());
+            let found = async move {
+                let found = handle.served_payload(project, &group, &payload, &room);
+                let found = found.await?;
+                Some(callback::Payload {
+                    name: format!("{group}/{}", found.name),
+                    content_type: found.media_type,
+                    body: found.body,
+                })
+            };
+            // Dropping the set ends the search.
+            let mut finding = JoinSet::new();
+            finding.spawn_on(found, &runtime);
+            Box::pin(async move { finding.join_next().await?.ok().flatten() })
+        }))
     }
 }
 

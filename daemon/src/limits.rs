@@ -86,3 +86,6 @@ pub(crate) const PRINTED_JOBS: usize = 100;
 
 /// Records of a ledger that `up` searches for the record that made a job. The record is one of the newest.
 pub(crate) const SEARCHED_RECORDS: usize = 10;
+
+/// Bytes of payloads that callback servers answer at the same time: six of the largest. More wait.
+pub(crate) const SERVED_BYTES: usize = 64 * 1024 * 1024;

@@ -36,6 +36,9 @@ pub struct PayloadGroup {
     pub created_by: Actor,
     pub variables: Vec<Variable>,
     pub payloads: BTreeMap<PayloadName, Payload>,
+    /// The callback servers of the project answer its payloads to whoever asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serve: bool,
     /// Nobody sees it any more. Its files are being removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_deleted: bool,

@@ -1,11 +1,18 @@
 //! Storing payloads, and removing them.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use model::decide::{
     ClearPayloadGroup, DeletePayloadGroup, MintTags, NewMint, Precondition, StorePayload,
 };
-use model::{Actor, Payload, PayloadGroupId, PayloadName};
+use model::limits::PAYLOAD_BYTES;
+use model::payload::name_and_version;
+use model::{Actor, Payload, PayloadGroupId, PayloadName, ProjectId};
 use state::{MintedLines, SubmitError, Upload};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use workflow::hex;
+use workflow::notify::NotifyName;
 
 use crate::error::BlobError;
 use crate::handle::Handle;
@@ -19,6 +26,26 @@ pub struct NewPayload {
     pub media_type: String,
     pub expects: Precondition,
     pub actor: Actor,
+}
+
+/// A version of a payload with its body.
+#[derive(Debug, Clone)]
+pub struct ServedPayload {
+    /// With its version, as in `img.svg@3`.
+    pub name: String,
+    pub media_type: String,
+    pub body: Bytes,
+}
+
+struct Held {
+    body: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
 }
 
 impl Handle {
@@ -50,6 +77,42 @@ impl Handle {
         let upload = self.state().begin_upload().await?;
         let staged = upload.write(lines.encode()).await?.finish().await?;
         Ok(self.state().mint_lines(mint, staged).await?)
+    }
+
+    /// A payload that the callback servers of its project answer, such as `img.svg` or `img.svg@3`. It has a part of `room`, which
+    /// counts bytes, as long as its body is there.
+    pub async fn served_payload(
+        &self,
+        project: ProjectId,
+        group: &str,
+        named: &str,
+        room: &Arc<Semaphore>,
+    ) -> Option<ServedPayload> {
+        let group = NotifyName::new(group).ok()?;
+        let (name, version) = name_and_version(named)?;
+        let (group, payload) = self.state().read(|world| {
+            let group = world.payload_group_of(project, &group)?;
+            let payload = group.payloads.get(&name).filter(|_| group.serve)?;
+            Some((group.id, payload.clone()))
+        })?;
+        let newest = payload.edit.version;
+        let version = version.unwrap_or(newest);
+        let size = match version == newest {
+            true => payload.size,
+            false => PAYLOAD_BYTES,
+        };
+        let size = u32::try_from(size).unwrap_or(u32::MAX);
+        let room = room.clone().acquire_many_owned(size).await.ok()?;
+        let body = self.state().payload(group, &name, version).await;
+        let body = body.inspect_err(|error| tracing::error!(%error, "a payload is not served"));
+        Some(ServedPayload {
+            name: format!("{name}@{version}"),
+            media_type: payload.media_type,
+            body: Bytes::from_owner(Held {
+                body: body.ok()??,
+                _room: room,
+            }),
+        })
     }
 
     /// Deletes a payload group. Its files are removed afterwards.

@@ -15,6 +15,8 @@ pub struct PayloadGroup {
     pub project: String,
     pub name: String,
     pub variables: Vec<PayloadVariable>,
+    /// Whether the callback servers of the project answer its payloads, at `/-/GROUP/PAYLOAD`.
+    pub serve: bool,
     /// How many payloads it has, and the bytes of all their versions.
     pub payloads: u64,
     pub bytes: u64,
@@ -44,13 +46,20 @@ pub struct CreatePayloadGroup {
     pub name: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<PayloadVariable>,
+    /// Whether the callback servers of the project answer its payloads to whoever asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub serve: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePayloadGroup {
-    /// All variables of the group.
-    pub variables: Vec<PayloadVariable>,
+    /// All variables of the group; absent to keep them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<Vec<PayloadVariable>>,
+    /// Whether the callback servers of the project answer its payloads; absent to keep that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serve: Option<bool>,
 }
 
 /// A payload group with its payloads.

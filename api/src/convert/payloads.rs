@@ -11,6 +11,7 @@ pub(crate) fn group(seen: Seen<'_>, group: &PayloadGroup) -> wire::PayloadGroup 
         project: source.map_or_else(String::new, |source| source.name.to_string()),
         name: group.name.to_string(),
         variables: group.variables.iter().map(variable).collect(),
+        serve: group.serve,
         payloads: group.payloads.len() as u64,
         bytes: group.bytes(),
         created_at: group.created_at,

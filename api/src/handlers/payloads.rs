@@ -87,6 +87,7 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
             .into_iter()
             .map(convert::to_variable)
             .collect(),
+        serve: asked.serve,
         actor: user.actor(),
     });
     let group = user.submit(create).await?;
@@ -97,10 +98,11 @@ pub(super) async fn create(user: &Visible, mut request: Request) -> Result<Respo
 pub(super) async fn change(user: &Visible, mut request: Request) -> Result<Response, Failure> {
     let group = find(user, request.parameter(0))?;
     let asked: wire::ChangePayloadGroup = request.body.json(&request.headers).await?;
-    let variables = asked.variables.into_iter();
+    let variables = asked.variables;
     let change = group.map(|group| decide::ChangePayloadGroup {
         group: group.id,
-        variables: variables.map(convert::to_variable).collect(),
+        variables: variables.map(|all| all.into_iter().map(convert::to_variable).collect()),
+        serve: asked.serve,
     });
     let group = user.submit(change).await?;
     Ok(reply::ok(&user.read(|seen| convert::group(seen, &group))))

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::hit::Hit;
 use crate::limits::BODY_BYTES;
+use crate::served::{Finding, Payload, Served};
 use crate::table::{Server, Table};
 
 const SERVER: &str = "abcdefghijklmnop";
@@ -31,8 +32,22 @@ async fn world(trusted_proxies: &[&str]) -> World {
 }
 
 async fn world_of(trusted_proxies: &[&str], proxied: Addresses) -> World {
+    // A private group is not found, as if it was not there.
+    let find = |group: String, payload: String| -> Finding {
+        if payload == "never" {
+            return Box::pin(std::future::pending());
+        }
+        let is_served = group == "xss" && payload == "a.svg";
+        let found = is_served.then(|| Payload {
+            name: "xss/a.svg@2".to_owned(),
+            content_type: "image/svg+xml".to_owned(),
+            body: Bytes::from_static(b"<svg/>"),
+        });
+        Box::pin(async move { found })
+    };
     let server = Server {
         tags: Arc::new([(TAG.parse().unwrap(), None)].into()),
+        served: Some(Served(Arc::new(find))),
         ..Server::default()
     };
     let table = Table {
@@ -309,6 +324,34 @@ async fn a_body_that_breaks_off_is_reported() {
 }
 
 #[tokio::test]
+async fn a_payload_is_answered_as_it_is_and_another_one_is_as_if_it_was_not_there() {
+    let get = async |target: &str| {
+        let request = format!("GET {target} HTTP/1.1\r\nhost: {}\r\n\r\n", host());
+        send(request.as_bytes()).await
+    };
+    let (answer, hit) = get("/-/xss/a.svg?x").await;
+    assert_eq!(body(&answer), "<svg/>");
+    assert!(
+        answer.contains("\r\ncontent-type: image/svg+xml\r\n"),
+        "{answer}"
+    );
+    assert_eq!(hit.unwrap().answer, "200 xss/a.svg@2");
+    let date = |answer: String| {
+        let lines = answer.lines().filter(|line| !line.starts_with("date:"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (nothing, _) = get("/").await;
+    for other in ["/-/xss/b", "/-/private/a.svg", "/-/xss", "/xss/a.svg"] {
+        let (answer, hit) = get(other).await;
+        assert_eq!(date(answer), date(nothing.clone()), "{other}");
+        assert_eq!(hit.unwrap().answer, "200");
+    }
+    // Without a known server there is no payload.
+    let stranger = b"GET /-/xss/a.svg HTTP/1.1\r\nhost: cb.example.com\r\n\r\n";
+    assert!(send(stranger).await.0.starts_with("HTTP/1.1 404"));
+}
+
+#[tokio::test]
 async fn a_stop_reports_what_has_come() {
     let head = format!("POST / HTTP/1.1\r\nhost: {}\r\n", host());
     let half = format!("{head}content-length: 9\r\n\r\nabc");
@@ -340,6 +383,14 @@ async fn senders_that_a_proxy_names_have_their_own_limit() {
     world.stream.write_all(&proxied).await.unwrap();
     let (answer, hit) = world.end().await;
     assert!(answer.is_empty() && hit.is_none(), "{hit:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_payload_that_is_not_found_in_time_leaves_the_hit() {
+    let request = format!("GET /-/xss/never HTTP/1.1\r\nhost: {}\r\n\r\n", host());
+    let (answer, hit) = send(request.as_bytes()).await;
+    assert_eq!(body(&answer), REVERSED);
+    assert_eq!(hit.unwrap().answer, "200");
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,6 +22,7 @@ fn group() -> PayloadGroup {
         project: "main".to_owned(),
         name: "xss".to_owned(),
         variables: vec![variable("CALLBACK", None), variable("TARGET", Some("x"))],
+        serve: true,
         payloads: 1,
         bytes: 2_048,
         created_at: at(0),

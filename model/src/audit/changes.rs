@@ -262,7 +262,7 @@ fn of_payloads(world: &World, after: &PayloadGroup) -> Vec<AuditAction> {
         let deleted = is_new.then(|| named(AuditKind::PayloadGroupDeleted, group));
         return deleted.into_iter().collect();
     }
-    let is_changed = before.variables != after.variables;
+    let is_changed = (&before.variables, before.serve) != (&after.variables, after.serve);
     let changed = is_changed.then(|| named(AuditKind::PayloadGroupChanged, group));
     let of = |kind, name: &PayloadName| named(kind, &format!("{group}/{name}"));
     let stored = after.payloads.iter().filter_map(|(name, payload)| {

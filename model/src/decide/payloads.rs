@@ -21,6 +21,7 @@ pub struct CreatePayloadGroup {
     pub project: ProjectId,
     pub name: NotifyName,
     pub variables: Vec<Variable>,
+    pub serve: bool,
     pub actor: Actor,
 }
 
@@ -51,16 +52,18 @@ impl Command for CreatePayloadGroup {
             created_by: self.actor,
             variables: self.variables,
             payloads: std::collections::BTreeMap::new(),
+            serve: self.serve,
             is_deleted: false,
         }))
     }
 }
 
-/// Replace the variables of a group.
+/// Replace the variables of a group, or say whether it is served. None changes nothing.
 #[derive(Debug, Clone)]
 pub struct ChangePayloadGroup {
     pub group: PayloadGroupId,
-    pub variables: Vec<Variable>,
+    pub variables: Option<Vec<Variable>>,
+    pub serve: Option<bool>,
 }
 
 impl Command for ChangePayloadGroup {
@@ -69,11 +72,12 @@ impl Command for ChangePayloadGroup {
 
     fn decide(self, world: &World, _: &mut Moment<'_>) -> Result<Decision<Self::Answer>, Refusal> {
         let before = find(world, self.group)?;
-        check_variables(&self.variables)?;
-        let after = PayloadGroup {
-            variables: self.variables,
-            ..PayloadGroup::clone(before)
-        };
+        let mut after = PayloadGroup::clone(before);
+        if let Some(variables) = self.variables {
+            check_variables(&variables)?;
+            after.variables = variables;
+        }
+        after.serve = self.serve.unwrap_or(after.serve);
         match after == **before {
             true => Ok(Decision::unchanged(before.clone())),
             false => Ok(changed(after)),

@@ -21,6 +21,7 @@ async fn group(opened: &Opened) -> PayloadGroupId {
             placeholder: "{{id}}".to_owned(),
             default: Some("7".to_owned()),
         }],
+        serve: true,
         actor: Actor::Daemon,
     };
     opened.state.submit(create).await.unwrap().id

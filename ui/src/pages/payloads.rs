@@ -62,6 +62,7 @@ pub fn payload_group(visit: &Visit, detail: &PayloadGroupDetail, callbacks: &[Ca
             ("Size", html! { (bytes(group.bytes)) }),
             ("Created", html! { (ago(group.created_at, visit.now)) " by " (group.created_by) }),
             ("Hits", hits(visit, group, &group.name, callbacks)),
+            ("Served", html! { @if group.serve { "by callback servers, to whoever asks, at " code { "/-/" (group.name) "/NAME" } } @else { "no" } }),
         ]))
         (card("variables", "Variables", &html! { (group.variables.len()) }, &html! {
             @if group.variables.is_empty() {

@@ -25,6 +25,7 @@ pub(crate) fn group(texts: Texts) -> PayloadGroup {
             variable("CALLBACK", "%%CALLBACK%%", None),
             variable("ID", "{{id}}", Some("7")),
         ],
+        serve: true,
         payloads: 1,
         bytes: 4_711,
         created_at: now(),
@@ -51,6 +52,7 @@ pub(crate) fn payloads(texts: Texts, visit: &Visit) -> Vec<(&'static str, Markup
     let bare = PayloadGroupDetail {
         group: PayloadGroup {
             variables: Vec::new(),
+            serve: false,
             payloads: 0,
             ..group.clone()
         },

@@ -20,6 +20,9 @@ pub(crate) enum Command {
         project: String,
         #[command(flatten)]
         variables: Variables,
+        /// Let the callback servers of the project answer its payloads to whoever asks
+        #[arg(long, env = "SERVICE_SERVE")]
+        serve: bool,
     },
     /// List payload groups
     List {
@@ -32,12 +35,15 @@ pub(crate) enum Command {
         #[command(flatten)]
         of: Named,
     },
-    /// Replace the variables of a payload group
+    /// Replace the variables of a payload group, or say whether it is served
     Change {
         #[command(flatten)]
         of: Named,
         #[command(flatten)]
         variables: Variables,
+        /// Whether the callback servers of the project answer its payloads; then no --variable keeps the variables
+        #[arg(long, env = "SERVICE_SERVE")]
+        serve: Option<bool>,
     },
     /// Delete a payload group with its payloads
     Delete {
@@ -103,11 +109,13 @@ impl Command {
                 name,
                 project,
                 variables,
+                serve,
             } => {
                 let request = CreatePayloadGroup {
                     project,
                     name,
                     variables: variables.parse()?.unwrap_or_default(),
+                    serve,
                 };
                 let created = client.create_payload_group(&request).await?;
                 session.show(&created, shown)
@@ -120,9 +128,15 @@ impl Command {
                 let found = of.find(client).await?;
                 session.show(&found, shown)
             }
-            Self::Change { of, variables } => {
+            Self::Change {
+                of,
+                variables,
+                serve,
+            } => {
+                let variables = variables.parse()?;
                 let request = ChangePayloadGroup {
-                    variables: variables.parse()?.unwrap_or_default(),
+                    variables: variables.or_else(|| serve.is_none().then(Vec::new)),
+                    serve,
                 };
                 let found = of.find(client).await?;
                 let changed = client.change_payload_group(found.id, &request).await?;
@@ -144,6 +158,10 @@ fn shown(group: &PayloadGroup) -> String {
         .add("project", &group.project)
         .add("payloads", group.payloads.to_string())
         .add("size", bytes(group.bytes))
+        .add_some(
+            "served",
+            group.serve.then(|| format!("/-/{}/NAME", group.name)),
+        )
         .add("created", time(&group.created_at))
         .add("by", &group.created_by)
         .add("id", group.id.to_string())

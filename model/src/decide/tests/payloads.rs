@@ -12,7 +12,7 @@ use crate::limits::{
 };
 use crate::payload::{Payload, Variable};
 use crate::testing::TestWorld;
-use crate::{Actor, Change, PayloadGroupId};
+use crate::{Actor, AuditKind, Change, PayloadGroupId, actions};
 
 fn variable(name: &str) -> Variable {
     Variable {
@@ -27,6 +27,7 @@ fn create(text: &str) -> CreatePayloadGroup {
         project: project().unwrap(),
         name: name(text),
         variables: vec![variable("TARGET")],
+        serve: false,
         actor: Actor::Daemon,
     }
 }
@@ -128,11 +129,36 @@ fn limits_say_which_one_is_reached() {
 }
 
 #[test]
+fn a_group_is_private_until_it_is_served_and_the_audit_log_says_so() {
+    let mut test = TestWorld::new();
+    let group = test.run(create("xss")).unwrap();
+    assert!(!group.serve);
+    let change = |variables, serve| ChangePayloadGroup {
+        group: group.id,
+        variables,
+        serve,
+    };
+    let before = test.world.clone();
+    let (changes, served) = test.changes(change(None, Some(true))).unwrap();
+    assert!(served.serve && served.variables == group.variables);
+    let actions = actions(&before, test.now, &changes).into_iter();
+    let kinds: Vec<_> = actions.map(|action| action.kind).collect();
+    assert_eq!(kinds, [AuditKind::PayloadGroupChanged]);
+    test.run(change(None, Some(true))).unwrap();
+    let cleared = test.run(change(Some(Vec::new()), None)).unwrap();
+    assert!(cleared.serve && cleared.variables.is_empty());
+}
+
+#[test]
 fn variables_are_checked() {
     let mut test = TestWorld::new();
     let group = test.run(create("xss")).unwrap().id;
     let mut change = |variables: Vec<Variable>| {
-        let command = ChangePayloadGroup { group, variables };
+        let command = ChangePayloadGroup {
+            group,
+            variables: Some(variables),
+            serve: None,
+        };
         test.run(command).map(|group| group.variables.len())
     };
     assert_eq!(change(vec![variable("A"), variable("B")]), Ok(2));

@@ -9,7 +9,7 @@ use crate::decide::{InitialToken, has_made_in_sessions};
 use crate::role::Role;
 use crate::user::UserState;
 use crate::world::World;
-use crate::{BlobLinkId, ProjectId, Scope, SessionId, Timestamp, Token, TokenId, UserId};
+use crate::{BlobLinkId, ProjectId, Scope, SessionId, Timestamp, Token, TokenId, User, UserId};
 
 /// A credential of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,7 +115,7 @@ pub fn endings(world: &World, later: &[Later], revoke_tokens: bool) -> Vec<Endin
 
 /// What a credential ends with. If this ends, the credential is not listed.
 fn wholes(world: &World, of: Credential) -> Vec<Credential> {
-    use UserPart::{Account, Everything, Password, Sessions};
+    use UserPart::{Account, Administrator, Everything, Link, Password, Role, Sessions};
     let (user, parts, token): (_, &[UserPart], _) = match of {
         Credential::Session(user, id) => {
             let with = world.session(id).and_then(|session| session.with);
@@ -138,7 +138,11 @@ fn wholes(world: &World, of: Credential) -> Vec<Credential> {
         Credential::OfUser(user, Everything) => (Some(user), &[], None),
         Credential::OfUser(user, Account) => (Some(user), &[Everything], None),
         Credential::OfUser(user, Sessions) => (Some(user), &[Everything, Account, Password], None),
-        Credential::OfUser(user, _) => (Some(user), &[Everything, Account], None),
+        Credential::OfUser(user, Link) => (Some(user), &[Everything, Account], None),
+        // An activated account would have them again.
+        Credential::OfUser(user, Password | Role(..) | Administrator) => {
+            (Some(user), &[Everything], None)
+        }
     };
     let parts = parts.iter().copied();
     let parts = parts.filter_map(|part| Some(Credential::OfUser(user?, part)));
@@ -264,7 +268,17 @@ fn lost_by(
     let Some(user) = world.user(user) else {
         return Vec::new();
     };
-    let has = |part: &UserPart| match part {
+    let name = match &action.project {
+        Some(project) => format!("{} in {project}", user.name),
+        None => user.name.to_string(),
+    };
+    let lost = parts.iter().filter(|part| has(world, user, **part));
+    lost.map(|part| (Credential::OfUser(user.id, *part), name.clone()))
+        .collect()
+}
+
+fn has(world: &World, user: &User, part: UserPart) -> bool {
+    match part {
         UserPart::Everything => !user.is_deleted(),
         UserPart::Account => user.is_active() || user.state == UserState::Invited,
         UserPart::Link => user.link.is_some(),
@@ -272,16 +286,34 @@ fn lost_by(
         UserPart::Sessions => {
             world.sessions_of(user.id).next().is_some() || has_made_in_sessions(world, user)
         }
-        UserPart::Role(project, role) => user.roles.get(*project) > *role,
+        UserPart::Role(project, role) => user.roles.get(project) > role,
         UserPart::Administrator => user.is_administrator,
-    };
-    let name = match &action.project {
-        Some(project) => format!("{} in {project}", user.name),
-        None => user.name.to_string(),
-    };
-    let lost = parts.iter().copied().filter(has);
-    lost.map(|part| (Credential::OfUser(user.id, part), name.clone()))
-        .collect()
+    }
+}
+
+/// False if the credential has ended, alone or together with another one.
+pub fn is_left(world: &World, credential: Credential) -> bool {
+    match credential {
+        Credential::Token(token) => world.token(token).is_some(),
+        Credential::Session(_, session) => world.session(session).is_some(),
+        Credential::Link(link) => world.blob_link(link).is_some(),
+        Credential::OfUser(user, part) => {
+            world.user(user).is_some_and(|user| has(world, user, part))
+        }
+    }
+}
+
+/// What the owner loses, without an action of the log. Nobody is an administrator any more, so the owner becomes one again, and
+/// only the new token is to let in.
+pub fn lost_by_owner(world: &World) -> Vec<Credential> {
+    let is_able = |user: &Arc<User>| user.is_active() && user.is_administrator;
+    if world.users().any(is_able) {
+        return Vec::new();
+    }
+    let parts = [UserPart::Password, UserPart::Account];
+    parts
+        .map(|part| Credential::OfUser(UserId::OWNER, part))
+        .into()
 }
 
 #[cfg(test)]

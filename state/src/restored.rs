@@ -6,7 +6,7 @@ use model::decide::{
     Command, EndJob, EndOfUser, EndRegistrations, EndSessions, EndToken, Loss, NoteRestored,
     RevokeBlobLink, SignOut,
 };
-use model::restored::{Credential, Ending};
+use model::restored::{Credential, Ending, is_left, lost_by_owner};
 use model::{ChannelId, JobId, JobState, PlainToken, RunnerId};
 use store::failpoint;
 use uuid::Uuid;
@@ -69,22 +69,33 @@ impl State {
     ) -> Result<(), PayloadError> {
         let audited = self.audited(AuditEntry::of_program("restore", request));
         for ending in endings {
-            match ending.credential {
-                Credential::Token(token) => {
-                    audited.end_secret(token, EndToken { token }).await?;
-                }
-                Credential::Session(user, session) => {
-                    audited.submit(SignOut { user, session }).await?;
-                }
-                Credential::OfUser(user, part) => {
-                    let end = EndOfUser { user, part };
-                    while audited.submit(end.clone()).await?.is_unfinished {}
-                }
-                Credential::Link(link) => audited.submit(RevokeBlobLink { link }).await?,
-            }
+            audited.end_credential(ending.credential).await?;
         }
         if !endings.is_empty() {
+            for credential in self.read(lost_by_owner) {
+                audited.end_credential(credential).await?;
+            }
             audited.store_first_token(secret).await?;
+        }
+        Ok(())
+    }
+
+    async fn end_credential(&self, credential: Credential) -> Result<(), PayloadError> {
+        if !self.read(|world| is_left(world, credential)) {
+            return Ok(());
+        }
+        match credential {
+            Credential::Token(token) => {
+                self.end_secret(token, EndToken { token }).await?;
+            }
+            Credential::Session(user, session) => {
+                self.submit(SignOut { user, session }).await?;
+            }
+            Credential::OfUser(user, part) => {
+                let end = EndOfUser { user, part };
+                while self.submit(end.clone()).await?.is_unfinished {}
+            }
+            Credential::Link(link) => self.submit(RevokeBlobLink { link }).await?,
         }
         Ok(())
     }

@@ -183,7 +183,7 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
     type Act = fn(&mut TestWorld, UserId, SessionId) -> Vec<Later>;
     let project = || ProjectId::of_source(&source());
     let role = |role| UserPart::Role(project(), role);
-    let cases: [(Act, Vec<UserPart>); 10] = [
+    let cases: [(Act, Vec<UserPart>); 12] = [
         (
             |test, user, _| later(test, set_member(user, Some(Role::Viewer))),
             vec![role(Some(Role::Viewer))],
@@ -238,6 +238,30 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
         (
             |test, user, session| later(test, SignOut { user, session }),
             vec![],
+        ),
+        // An account that is activated again must not have what was lost before.
+        (
+            |test, user, _| {
+                let mut log = later(test, set_member(user, None));
+                log.extend(later(test, update(user, None, Some(false))));
+                log.extend(later(test, update(user, Some(false), None)));
+                log
+            },
+            vec![role(None), UserPart::Administrator, UserPart::Account],
+        ),
+        (
+            |test, user, session| {
+                let password = PasswordHash::new("$argon2id$new".to_owned());
+                let set = SetPassword {
+                    user,
+                    session,
+                    password,
+                };
+                let mut log = later(test, set);
+                log.extend(later(test, update(user, Some(false), None)));
+                log
+            },
+            vec![UserPart::Password, UserPart::Account],
         ),
     ];
     for (act, parts) in cases {

@@ -4,15 +4,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::TimeDelta;
+use model::blob::LinkUse;
 use model::decide::{
-    Cancel, CreateRegistration, CreateToken, NewToken, PlanDeliveries, Refusal, RegenerateToken,
-    RevokeToken, SignIn, SignOut, SignedInBy,
+    Cancel, CreateBlobLink, CreateRegistration, CreateToken, NewToken, PlanDeliveries, Refusal,
+    RegenerateToken, RevokeToken, SignIn, SignOut, SignedInBy,
 };
 use model::limits::REGISTRATION_SWEEP;
-use model::restored::{Ending, endings, sorted};
+use model::restored::{Credential, Ending, UserPart, endings, sorted};
 use model::{
-    Actor, AuditKind, JobState, MessageId, PlainToken, Projects, Reason, Rights, Scope, Scopes,
-    TokenHash, TokenKind, TokenManager, UsedToken, UserId,
+    Actor, AuditKind, JobState, MessageId, PlainToken, ProjectId, Projects, Reason, Rights, Scope,
+    Scopes, TokenHash, TokenKind, TokenManager, UsedToken, UserId,
 };
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -380,4 +381,71 @@ async fn credentials_revoked_since_the_backup_are_ended_after_a_restore() {
     std::fs::create_dir(&nothing).unwrap();
     let none = LaterAudit::read(&nothing, &backup);
     assert!(matches!(none, Err(LaterAuditError::NoLog { .. })));
+}
+
+#[tokio::test]
+async fn what_has_ended_with_another_credential_is_no_error() {
+    let (_folder, opened, _) = Folder::prepared().await;
+    opened.make_owner().await;
+    let user = UserId::OWNER;
+    let link = CreateBlobLink {
+        project: ProjectId::of_source(&"recon".parse().unwrap()),
+        path: "a/b".parse().unwrap(),
+        use_for: LinkUse::Get,
+        life: TimeDelta::days(1),
+        token: None,
+        user: Some(user),
+    };
+    let link = opened.state.submit(link).await.unwrap().link.id;
+    let credentials = [
+        Credential::OfUser(user, UserPart::Sessions),
+        Credential::Link(link),
+    ];
+    let endings = credentials.map(|credential| Ending {
+        credential,
+        name: String::new(),
+        because: None,
+    });
+    let secret = PlainToken::random(TokenKind::Personal, &mut Seeded(3));
+    let request = Uuid::from_u128(7);
+    let ending = opened.state.end_credentials(&endings, request, &secret);
+    ending.await.unwrap();
+    opened.close();
+}
+
+#[tokio::test]
+async fn an_owner_who_becomes_administrator_again_has_the_new_token_only() {
+    let (_folder, opened, _) = Folder::prepared().await;
+    opened.make_owner().await;
+    let user = UserId::OWNER;
+    made(&opened, "old", Scope::Admin).await;
+    let epoch = opened.state.read(|world| world.user(user).unwrap().epoch);
+    let sign_in = SignIn {
+        by: SignedInBy::Person {
+            user,
+            epoch,
+            signed_in_at: None,
+        },
+        is_device: true,
+        device: "laptop".to_owned(),
+        address: "192.0.2.1".parse().unwrap(),
+    };
+    opened.state.submit(sign_in).await.unwrap();
+    let endings = [Ending {
+        credential: Credential::OfUser(user, UserPart::Administrator),
+        name: String::new(),
+        because: None,
+    }];
+    let secret = PlainToken::random(TokenKind::Personal, &mut Seeded(3));
+    let request = Uuid::from_u128(7);
+    let ending = opened.state.end_credentials(&endings, request, &secret);
+    ending.await.unwrap();
+    opened.state.read(|world| {
+        let owner = world.user(user).unwrap();
+        assert!(owner.is_active() && owner.is_administrator && owner.password().is_none());
+        assert_eq!(world.sessions().count(), 0);
+        let tokens: Vec<_> = world.tokens().map(|token| token.hash).collect();
+        assert_eq!(tokens, [secret.hash()]);
+    });
+    opened.close();
 }

@@ -57,7 +57,7 @@ async fn files_are_there_before_the_first_step_and_are_downloaded_once() {
     assert_eq!((ends(&end), end.failure), (vec![SUCCEEDED], None));
     assert_eq!(harness.stdout(&first), ["ran"]);
     let hello = harness.daemon.state().hellos[0].clone();
-    assert_eq!(hello.capabilities, ["checkout", "job_token"]);
+    assert_eq!(hello.capabilities, ["callback", "checkout", "job_token"]);
     let commit = format!("{:040}", 1);
     assert_eq!(
         harness.lines(&first, Stream::Runner),

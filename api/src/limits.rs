@@ -160,6 +160,12 @@ pub(crate) const RENDERED_BODIES: u64 = 16 * 1024 * 1024;
 /// Bytes of the payloads of one render, times its targets.
 pub(crate) const RENDERED_BYTES: u64 = 256 * 1024 * 1024;
 
+/// Bytes of a rendered payload, as many as a payload and its values have together.
+pub(crate) const RENDERED_LINE: usize = 16 * 1024 * 1024;
+
+/// Bytes that come out of a render. They are sent in pieces.
+pub(crate) const RENDERED: usize = 1024 * 1024 * 1024;
+
 /// About the bytes of a render that are sent at once.
 pub(crate) const RENDERED_PIECE: usize = 64 * 1024;
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use workflow::notify::NotifyName;
 
-pub use self::template::{Filter, MissingValue, Piece, Template};
+pub use self::template::{Filter, MissingValue, Piece, RenderError, Template};
 use crate::limits::{
     PAYLOAD_DEFAULT_BYTES, PAYLOAD_NAME_BYTES, PAYLOAD_PLACEHOLDER_BYTES, PAYLOAD_VARIABLES,
 };

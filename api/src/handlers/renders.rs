@@ -1,6 +1,7 @@
 //! Renders payloads: each payload for each target, as JSON lines.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,16 +9,18 @@ use bytes::Bytes;
 use model::decide::NewMint;
 use model::limits::RENDERED_LINES;
 use model::payload::{
-    CALLBACK_VARIABLE, PayloadGroup, TARGET_VARIABLE, Template, name_and_version,
+    CALLBACK_VARIABLE, PayloadGroup, RenderError, TARGET_VARIABLE, Template, name_and_version,
 };
 use state::MintedLines;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 use warp::reply::Response;
 use wire::{RenderPayloads, RenderedPayload};
 
 use super::callbacks;
 use super::payloads::{self, Body};
 use crate::failure::{Failure, shorten};
-use crate::limits::{RENDERED_BODIES, RENDERED_BYTES, RENDERED_PIECE};
+use crate::limits::{RENDERED, RENDERED_BODIES, RENDERED_BYTES, RENDERED_LINE, RENDERED_PIECE};
 use crate::reply;
 use crate::request::Request;
 use crate::visible::Visible;
@@ -79,7 +82,7 @@ pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Respo
         true => vec![None],
         false => asked.targets.into_iter().map(Some).collect(),
     };
-    let mut render = Render {
+    let render = Render {
         group,
         bodies,
         values,
@@ -87,7 +90,7 @@ pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Respo
         minted: None,
     };
     // Names are minted once nothing else can be refused.
-    render.check_values()?;
+    let mut render = computed(move || render.check_values().map(|()| render)).await?;
     if let (Some(asked), Some(lines)) = (asked.mint, &lines) {
         let Some(callback) = &callback else {
             return Err(Failure::invalid(
@@ -99,16 +102,30 @@ pub(super) async fn render(user: &Visible, mut request: Request) -> Result<Respo
         render.minted = Some(Minted { tags, zone });
     }
     let user = user.clone();
-    Ok(reply::streamed(
-        wire::NDJSON_MEDIA_TYPE,
-        move |pieces| async move {
+    Ok(reply::streamed(wire::NDJSON_MEDIA_TYPE, move |pieces| {
+        let runtime = Handle::current();
+        computed(move || {
             let _turn = turn;
-            tokio::select! {
-                () = render.send(&pieces) => {}
-                _ = user.rights_lost() => pieces.cut_off(),
-            }
+            runtime.block_on(async {
+                tokio::select! {
+                    () = render.send(&pieces) => {}
+                    _ = user.rights_lost() => pieces.cut_off(),
+                }
+            });
+        })
+    }))
+}
+
+/// Does what takes long on a thread of its own, so that nobody else waits for it.
+async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime is at its end, and so is whoever waits.
+            Err(_) => std::future::pending().await,
         },
-    ))
+    }
 }
 
 /// Refuses values that no payload of the group can use.
@@ -183,18 +200,37 @@ impl Render {
         }
     }
 
-    /// Fails if a value is missing.
+    /// Fails if a value is missing, or if too much would come out. The longest target stands for all.
     fn check_values(&self) -> Result<(), Failure> {
-        let first = self.targets.first().and_then(Option::as_deref);
+        let targets = self.targets.iter().map(Option::as_deref);
+        let longest = targets.max_by_key(|target| target.map_or(0, str::len));
+        let mut bytes = 0;
         for body in &self.bodies {
             let template = Template::new(&body.bytes, &self.group.variables);
-            if let Err(missing) = template.check(self.value(first, None)) {
-                let problem = format!(
-                    "has no value and no default, and payload `{}` uses it",
-                    body.name
-                );
-                return Err(Failure::unfit_value(&missing.name, &problem));
+            let value = self.value(longest.flatten(), None);
+            match template.render(RENDERED_LINE, value) {
+                Ok(line) => bytes += line.len() * self.targets.len(),
+                Err(RenderError::Missing(missing)) => {
+                    let problem = format!(
+                        "has no value and no default, and payload `{}` uses it",
+                        body.name
+                    );
+                    return Err(Failure::unfit_value(&missing.name, &problem));
+                }
+                Err(RenderError::TooLong) => {
+                    let problem = format!(
+                        "must be shorter: payload `{}` has more than {RENDERED_LINE} bytes with them",
+                        body.name
+                    );
+                    return Err(Failure::invalid("values", problem));
+                }
             }
+        }
+        if bytes > RENDERED {
+            let problem = format!(
+                "must be fewer or shorter: {bytes} bytes would come out, more than {RENDERED}"
+            );
+            return Err(Failure::invalid("targets", problem));
         }
         Ok(())
     }
@@ -210,7 +246,7 @@ impl Render {
                 let minted = self.minted.as_ref().and_then(|minted| minted.name(line));
                 let (tag, name) = minted.unzip();
                 let value = self.value(target.as_deref(), name.as_deref());
-                let Ok(rendered) = template.render(value) else {
+                let Ok(rendered) = template.render(RENDERED_LINE, value) else {
                     return pieces.cut_off();
                 };
                 let (text, base64) = match String::from_utf8(rendered) {

@@ -206,6 +206,23 @@ async fn payloads_are_rendered_for_each_target_with_the_name_of_a_server() {
 }
 
 #[tokio::test]
+async fn a_render_whose_result_would_be_too_large_is_refused() {
+    let service = Service::start().await;
+    let group = service.payload_group("main").await;
+    service.put_payload(&group, "b", "{{id}}".repeat(20)).await;
+    let refused = async |values: Value, targets: Value, field: &str| {
+        let asked = json!({"payload": "b", "values": values, "targets": targets});
+        let answer = service.render(&group, &asked).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert_eq!(answer.json()["errors"][0]["field"], field);
+    };
+    let megabyte = "v".repeat(1024 * 1024);
+    refused(json!({"ID": megabyte}), json!([]), "values").await;
+    let values = json!({"ID": "v".repeat(10_000)});
+    refused(values, json!(vec!["t"; 10_000]), "targets").await;
+}
+
+#[tokio::test]
 async fn a_hit_of_a_minted_name_tells_payload_and_target() {
     let service = Service::follow(&["main", "harbor"]).await;
     let group = service.payload_group("main").await;

@@ -39,5 +39,5 @@ fuzz_target!(|input: (&str, &str, &[u8])| {
         }
     }
     assert_eq!(written, body);
-    assert_eq!(template.render(|_| Some(value)).ok(), Some(expected));
+    assert_eq!(template.render(usize::MAX, |_| Some(value)).ok(), Some(expected));
 });

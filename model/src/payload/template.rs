@@ -100,6 +100,14 @@ pub struct MissingValue {
     pub name: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RenderError {
+    #[error(transparent)]
+    Missing(#[from] MissingValue),
+    #[error("the rendered body is too long")]
+    TooLong,
+}
+
 impl<'t> Template<'t> {
     pub fn new(body: &'t [u8], variables: &'t [Variable]) -> Self {
         let mut pieces = Vec::new();
@@ -146,24 +154,18 @@ impl<'t> Template<'t> {
         self.pieces.iter().any(is_used)
     }
 
-    /// Fails if a variable has no value.
-    pub fn check<'v>(&self, value: impl Fn(&str) -> Option<&'v str>) -> Result<(), MissingValue> {
-        for piece in &self.pieces {
-            if let Piece::Placeholder { variable, .. } = piece {
-                plain(variable, &value)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The body with the values of its variables. `value` gives those that are not the defaults.
+    /// The body with the values of its variables, in at most `most` bytes. `value` gives those that are not the defaults.
     pub fn render<'v>(
         &self,
+        most: usize,
         value: impl Fn(&str) -> Option<&'v str>,
-    ) -> Result<Vec<u8>, MissingValue> {
+    ) -> Result<Vec<u8>, RenderError> {
         let mut rendered = Vec::new();
         for piece in &self.pieces {
             rendered.extend_from_slice(&piece.render(&value)?);
+            if rendered.len() > most {
+                return Err(RenderError::TooLong);
+            }
         }
         Ok(rendered)
     }
@@ -263,9 +265,11 @@ mod tests {
         ]
     }
 
-    fn rendered(body: &[u8]) -> Result<Vec<u8>, MissingValue> {
+    const MOST: usize = 20 * 1024 * 1024;
+
+    fn rendered(body: &[u8]) -> Result<Vec<u8>, RenderError> {
         let value = |name: &str| (name == "CALLBACK").then_some("a.example/<\"é'>&");
-        Template::new(body, &declared()).render(value)
+        Template::new(body, &declared()).render(MOST, value)
     }
 
     fn check(body: &str, expected: &str) {
@@ -296,7 +300,7 @@ mod tests {
         let value = |_: &str| Some("FUZZ{{id}}");
         let variables = declared();
         let template = Template::new(b"FUZZ", &variables);
-        assert_eq!(template.render(value).unwrap(), b"FUZZ{{id}}");
+        assert_eq!(template.render(MOST, value).unwrap(), b"FUZZ{{id}}");
         assert!(template.uses("FUZZ") && !template.uses("ID"));
     }
 
@@ -318,10 +322,24 @@ mod tests {
     fn a_missing_value_is_named() {
         let variables = declared();
         let template = Template::new(b"x%%CALLBACK%%", &variables);
-        let missing = template.render(|_| None).unwrap_err();
-        assert_eq!(missing.name, "CALLBACK");
+        let name = "CALLBACK".to_owned();
+        let missing = RenderError::Missing(MissingValue { name });
+        assert_eq!(template.render(MOST, |_| None), Err(missing));
         // What does not stand in the body needs no value.
-        assert!(Template::new(b"x", &variables).render(|_| None).is_ok());
+        assert!(
+            Template::new(b"x", &variables)
+                .render(MOST, |_| None)
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn a_rendered_body_has_at_most_so_many_bytes() {
+        let variables = declared();
+        let template = Template::new(b"FUZZ-FUZZ", &variables);
+        let value = |_: &str| Some("four");
+        assert_eq!(template.render(9, value).unwrap(), b"four-four");
+        assert_eq!(template.render(8, value), Err(RenderError::TooLong));
     }
 
     #[test]
@@ -364,8 +382,8 @@ mod tests {
             prop_assert_eq!(&written, &body);
             // `V` is a value that no filter but base64 changes.
             let value = |_: &str| Some("V");
-            prop_assert_eq!(template.render(value).unwrap(), expected);
-            prop_assert_eq!(Template::new(&body, &[]).render(value).unwrap(), body);
+            prop_assert_eq!(template.render(MOST, value).unwrap(), expected);
+            prop_assert_eq!(Template::new(&body, &[]).render(MOST, value).unwrap(), body);
         }
     }
 }

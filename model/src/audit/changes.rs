@@ -335,7 +335,8 @@ fn of_user(world: &World, after: &User) -> Vec<AuditAction> {
     let has_turned =
         state.is_some_and(|state| state != after.state && (is_off(after.state) || is_off(state)));
     add(has_turned, named(kind));
-    if is_off(after.state) {
+    // The rest of it goes with the account.
+    if has_turned && is_off(after.state) {
         return actions;
     }
     let was_administrator = before.is_some_and(|before| before.is_administrator);

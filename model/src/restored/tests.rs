@@ -332,6 +332,27 @@ fn what_a_user_lost_after_the_backup_does_not_come_back() {
     }
 }
 
+#[test]
+fn what_a_deactivated_user_loses_does_not_come_back() {
+    let mut test = TestWorld::new();
+    let (user, _) = person(&mut test, "ann");
+    let backup = test.world.clone();
+    let off = update(user, Some(false), None);
+    let mut log = later(&mut test, off.clone());
+    while test.run(off.clone()).unwrap().is_unfinished {}
+    log.extend(later(&mut test, set_member(user, None)));
+    log.extend(later(&mut test, update(user, None, Some(false))));
+    let found = endings(&backup, &log, false);
+    let found: Vec<_> = found.iter().map(|ending| ending.credential).collect();
+    let project = ProjectId::of_source(&source());
+    let parts = [
+        UserPart::Account,
+        UserPart::Role(project, None),
+        UserPart::Administrator,
+    ];
+    assert_eq!(found, parts.map(|part| Credential::OfUser(user, part)));
+}
+
 /// A link to a blob.
 fn blob_link(test: &mut TestWorld, token: Option<TokenId>, user: Option<UserId>) -> BlobLinkId {
     let link = test.run(CreateBlobLink {

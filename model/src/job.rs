@@ -12,7 +12,7 @@ pub use self::run::{
     Artifact, JobToken, LeftOut, LeftOutFile, LogCut, Removed, Run, RunCallback, RunnerRef, Step,
     StepOutcome, StepStatus,
 };
-use crate::callback::{CallbackCause, CallbackId, Interaction, PlantedBy};
+use crate::callback::{CallbackCause, CallbackId, Interaction};
 use crate::limits::INLINE_PAYLOAD_BYTES;
 use crate::retry::RetryOf;
 use crate::revision::{RevisionRef, WorkflowRef};
@@ -73,12 +73,8 @@ impl Job {
 
     /// True if its steps may see this interaction: it made the name, or the interaction has started it.
     pub fn hears(&self, server: CallbackId, it: &Interaction) -> bool {
-        let of_scan = |by: &PlantedBy| by.scan == self.scan_key();
-        let has_started = |cause: &CallbackCause| {
-            cause.server == server
-                && (cause.first..=cause.last).contains(&it.number)
-                && !it.planted.job.as_ref().is_some_and(of_scan)
-        };
+        let has_started =
+            |cause: &CallbackCause| cause.server == server && cause.has(&self.scan_key(), it);
         it.is_of(self.id) || self.callback.as_deref().is_some_and(has_started)
     }
 
